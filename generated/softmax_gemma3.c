@@ -6651,7 +6651,9 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
     struct call keys = *call;
     const struct version this = preparing();
     if (!runs(&this)) return ATTN_EMACHINE;
-    set_rows(&keys, from);
+    const struct rows numbered = from_row(*from, -length);
+    set_rows(&keys, &numbered); /* Arrays are read at positions. Keys are read from the first new one on. */
+    keys.k = (const float *)(const void *)from->at[0];
     keys.out = (float *)(void *)(to->at[0] + to_row * to->strides[0].row);
     keys.p.out = in_elements(to->strides[0], sizeof *keys.out);
     keys.p.heads = keys.p.kv_heads = heads_of_keys(&call->p);

@@ -50,12 +50,24 @@ static bool uses_unknown(const struct expression *e, enum expression_name name, 
     return element != NULL;
 }
 
+/* Reports an angle that depends on the number of query heads. Keys are prepared without query heads. */
+static void check_angle(const struct checker *x, const struct expression *e)
+{
+    struct position at = e->first_use[NAME_H].at;
+    bool uses = e->uses[NAME_H];
+    for (int k = 0; k < e->elements && !uses; k++)
+        for (int n = 0; n < e->element[k].array->rank; n++)
+            if (e->element[k].array->axis[n].extent == EXTENT_H) {
+                uses = true;
+                at = e->element[k].at;
+            }
+    if (uses) diagnostics_error(x->d, at, "decoding with an angle that depends on H is not compiled yet");
+}
+
 static void check_names(void *user, const char *key, const struct expression *e)
 {
     const struct checker *const x = user;
-    if (strcmp(key, "angle") == 0 && e->uses[NAME_H]) /* Keys are prepared without query heads. */
-        diagnostics_error(x->d, e->first_use[NAME_H].at,
-                          "decoding with an angle that depends on H is not compiled yet");
+    if (strcmp(key, "angle") == 0) check_angle(x, e);
     for (int n = 0; n < EXPRESSION_NAMES; n++) {
         const enum expression_name name = (enum expression_name)n;
         struct position at;

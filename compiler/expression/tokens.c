@@ -187,7 +187,7 @@ static void note_functions(struct expression_reader *r, size_t at)
 /* Returns whether the expression may name elements of the array. */
 static bool may_name(const struct expression_reader *r, const struct user_array *a)
 {
-    return r->place == EXPRESSION_MASK ? a->type != ARRAY_REAL : r->place != EXPRESSION_ANGLE;
+    return r->place != EXPRESSION_MASK || a->type != ARRAY_REAL;
 }
 
 static void note_names(struct expression_reader *r, size_t at)
@@ -195,9 +195,7 @@ static void note_names(struct expression_reader *r, size_t at)
     struct text list = {0};
     expression_list_names(r->place, &list, ", ");
     expression_note(r, at, "the names are %s%s", list.data,
-                    r->place == EXPRESSION_ANGLE ? ""
-                    : r->arrays->count > 0       ? ", and the names under 'arrays'"
-                                                 : "; an array is declared under 'arrays'");
+                    r->arrays->count > 0 ? ", and the names under 'arrays'" : "; an array is declared under 'arrays'");
     text_free(&list);
 }
 
@@ -226,11 +224,7 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     const enum expression_name known = expression_find_name(word);
     const bool name = array || (known != EXPRESSION_NAMES && expression_name_allowed(known, r->place));
     if (array && !may_name(r, array)) {
-        expression_error(r, at,
-                         r->place == EXPRESSION_MASK
-                             ? "a mask cannot read '%s', because it is an array of real numbers"
-                             : "the angle of a rotation with an array such as '%s' is not compiled yet",
-                         word);
+        expression_error(r, at, "a mask cannot read '%s', because it is an array of real numbers", word);
         return;
     }
     if (called ? is_function(word) : name) {

@@ -63,7 +63,8 @@ const struct expr *build_expression(struct builder *x, const struct expression *
 const struct expr *build_element(struct builder *x, struct operands *operands, const struct user_array *a,
                                  const struct expr *const *at);
 const struct expr *build_condition(struct builder *x, const struct expression *e);
-const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair);
+const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair,
+                               struct operands *operands);
 /* These functions return the parameter, table or constant axis with the name, or make it. If another table has the
    name, the new table gets a different name. */
 int build_param(struct builder *x, const char *name, enum initial initial, int rank, const int *axes);

@@ -162,9 +162,9 @@ const struct expr *build_condition(struct builder *x, const struct expression *e
     return build_expression(x, e, NULL, NULL);
 }
 
-const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair)
+const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair,
+                               struct operands *operands)
 {
-    const struct leaves leaves = {.position = position, .t = build_index_of(x, pair)};
-    x->at = e->at;
-    return copy(x, e->value, &leaves);
+    struct leaves leaves = {.position = position, .t = build_index_of(x, pair)};
+    return with_elements(x, e, &leaves, operands);
 }

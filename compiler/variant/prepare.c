@@ -11,21 +11,25 @@
 /* The maximum turn of a pair from one position to the next, in radians. Sines of larger angles are inaccurate. */
 static const double MAX_TURN = 1e6;
 
-/* The angle of a rotation: an expression, with tables as operands. */
+/* The angle of a rotation: an expression. Its operands are elements of arrays, and tables. */
 struct angle {
     const struct expr *e;
-    struct ref table[MAX_OPERANDS];
-    int tables;
+    struct operands operands;
     bool infinite; /* true if an element of a table is infinite or NaN */
 };
+
+static bool is_of_pair(const struct expr *e, int pair)
+{
+    return e->type == TYPE_REAL && expr_axes(e) == UINT32_C(1) << pair && !expr_has(e, EXPR_SIZE) &&
+           !expr_has(e, EXPR_OPERAND) && !expr_reads_ids(e);
+}
 
 /* Returns e with a table in place of each real subexpression that depends only on the pair. */
 static const struct expr *tabulated(struct builder *x, const struct expr *e, int pair, struct angle *angle)
 {
     const int arity = expr_arity(e->op);
     if (arity == 0) return e;
-    if (e->type == TYPE_REAL && expr_axes(e) == UINT32_C(1) << pair && !expr_has(e, EXPR_SIZE) &&
-        angle->tables < MAX_OPERANDS) {
+    if (is_of_pair(e, pair) && angle->operands.count < MAX_OPERANDS) {
         const int64_t pairs = x->m->axis[pair].extent;
         double *data = arena_alloc(x->m->arena, (size_t)pairs * sizeof *data);
         for (int64_t t = 0; t < pairs; t++) {
@@ -34,24 +38,20 @@ static const struct expr *tabulated(struct builder *x, const struct expr *e, int
             data[t] = expr_eval(e, &(struct environment){.index = index});
             angle->infinite |= !isfinite(data[t]);
         }
-        const struct ref table = graph_ref(x->g, build_table(x, "rope_angle", pair, data), NULL);
-        int k = 0;
-        while (k < angle->tables && !ref_equal(&angle->table[k], &table)) k++;
-        if (k == angle->tables) angle->table[angle->tables++] = table;
-        return build_operand(x, k);
+        return build_read(x, &angle->operands, graph_ref(x->g, build_table(x, "rope_angle", pair, data), NULL));
     }
     const struct expr *arg[3] = {NULL, NULL, NULL};
     for (int k = 0; k < arity; k++) arg[k] = tabulated(x, e->arg[k], pair, angle);
-    return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
+    return expr_with_args(x->m, e, arg);
 }
 
 /* Makes the angle of pair t. It is the user's expression, or position * base^(-2t/dims). */
 static struct angle angle_of(struct builder *x, const struct prepare *step, const struct expr *position, int sequence,
                              int pair)
 {
-    struct angle angle = {.tables = 0};
+    struct angle angle = {.operands.count = 0};
     if (step->angle) {
-        const struct expr *const e = build_angle(x, step->angle, position, pair);
+        const struct expr *const e = build_angle(x, step->angle, position, pair, &angle.operands);
         angle.e = tabulated(x, e, pair, &angle);
         if (angle.infinite && sequence == x->i)
             diagnostics_error(x->diagnostics, step->angle_at,
@@ -66,9 +66,17 @@ static struct angle angle_of(struct builder *x, const struct prepare *step, cons
         diagnostics_error(x->diagnostics, step->at,
                           "rope with base %g rotates a pair by %g per position; the maximum is %g", step->base,
                           theta[half - 1], MAX_TURN);
-    angle.table[angle.tables++] = graph_ref(x->g, build_table(x, "rope_theta", pair, theta), NULL);
-    angle.e = build_mul(x, position, build_operand(x, 0));
+    const struct ref table = graph_ref(x->g, build_table(x, "rope_theta", pair, theta), NULL);
+    angle.e = build_mul(x, position, build_read(x, &angle.operands, table));
     return angle;
+}
+
+/* Returns whether the angle differs between batch entries. */
+static bool is_of_batch(const struct builder *x, const struct angle *angle)
+{
+    uint32_t axes = expr_axes(angle->e);
+    for (int k = 0; k < angle->operands.count; k++) axes |= ref_axes(&angle->operands.ref[k]);
+    return axes >> x->b & 1;
 }
 
 /* Rotates pair t of each row by an angle a: (x, y) becomes (x cos a - y sin a, y cos a + x sin a). Only elements
@@ -79,10 +87,10 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     const int64_t all = x->spec->head_dim, dims = step->dims ? step->dims : all, half = dims / 2;
     const int t = build_axis(x, dims == all ? "t" : arena_printf(x->m->arena, "t%lld", (long long)half), half);
     const struct angle angle = angle_of(x, step, position, sequence, t);
-    const bool batch = expr_axes(angle.e) >> x->b & 1;
+    const bool batch = is_of_batch(x, &angle);
     const int axes[] = {x->b, sequence, t}, *const own = axes + !batch, rank = 2 + batch;
-    int cosine = graph_map(x->g, rank, own, angle.tables, angle.table, build_op1(x, EXPR_COS, angle.e));
-    int sine = graph_map(x->g, rank, own, angle.tables, angle.table, build_op1(x, EXPR_SIN, angle.e));
+    int cosine = graph_map(x->g, rank, own, angle.operands.count, angle.operands.ref, build_op1(x, EXPR_COS, angle.e));
+    int sine = graph_map(x->g, rank, own, angle.operands.count, angle.operands.ref, build_op1(x, EXPR_SIN, angle.e));
 
     const struct expr *d = build_sub(x, build_index_of(x, x->d), build_integer(x, step->first)), *first, *other, *pair;
     if (step->halves) {

@@ -17,8 +17,8 @@ const char *view_name(const struct graph *g, int number);
    - view_value: how v is computed, such as "sum over j of v3 * v" */
 void view_expr(const struct graph *g, const struct value *v, const struct expr *e, struct text *out);
 void view_value(const struct graph *g, const struct value *v, struct text *out);
-/* Returns the name of the argument of Python's functions for parameter a. It ends in `_` if Python or a function uses the
-   plain name. */
+/* Returns the name of the argument of Python's functions for parameter a. It ends in `_` if Python or a function uses
+   the plain name. */
 const char *view_python_argument(const struct unit *p, const struct kernel_array *a);
 /* Returns the length of the text without blanks and newlines at its end. */
 size_t view_length(const char *text);

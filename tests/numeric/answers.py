@@ -32,6 +32,7 @@ def exact_definitions(seed=None):
     def angle_of(text, names, i, t):
         """Returns the angle in float64, computed with functions that are rounded once."""
         functions = module.FUNCTIONS
+        names = {n: np.asarray(x).astype(np.float64) if x.dtype.kind == 'f' else x for n, x in names.items()}
         def rounded_once(function):
             return lambda *x: x[0] if x[0].dtype.kind == 'i' and function is np.floor else function(
                 *(a.astype(np.longdouble) for a in x)).astype(np.float64)

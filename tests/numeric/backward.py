@@ -134,10 +134,12 @@ LEARNED = {   # Each value is (prepare, similarity, mask).
         ('keys_of_heads', 's + each[b][h][j]', 'causal'))},
     'affine_batch': ([{'layernorm': {'affine': True}}, {'rope': {'angle': '(i + b) * pow(9, -t / 4.0)'}}], 'softmax',
                      MASKS['batch']),
+    'angle': ([{'rope': {'angle': '(i + shift[b]) * waves[t] * 0.2'}}], 'softmax', 'causal'),
     'bias_prepared': (['rope', 'l2norm', {'scale': {'by': -1.5}}], {'softmax': {'bias': 'dense'}}, 'causal')}
 ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']}, 'bound': {'shape': []},
           'far': {'shape': ['H', 'Nk']}, 'near': {'shape': [5, 3]}, 'entry': {'shape': ['B', 'H']},
-          'kv': {'shape': ['G', 31]}, 'each': {'shape': ['B', 'H', 'Nk']}}
+          'kv': {'shape': ['G', 31]}, 'each': {'shape': ['B', 'H', 'Nk']}, 'shift': {'shape': ['B']},
+          'waves': {'shape': ['D / 2']}}
 # The specs that also have a linear form.
 LEARNED_LINEAR = {
     'sketch': LEARNED['sketch'], 'sketch_local': LEARNED['sketch_local'],
@@ -146,6 +148,7 @@ LEARNED_LINEAR = {
     'square': LEARNED['square'],
     'affine_batch': ([{'layernorm': {'affine': True}}, {'rope': {'angle': '(i + b) * pow(9, -t / 4.0)'}}],
                      {'custom': {'weight': '(1 + s) * (1 + s) * (1 + 0.25 * b + 0.1 * cos(i + b))'}}, 'causal'),
+    'angle': (['l2norm', *LEARNED['angle'][0]], {'linear': {'features': 'elu_plus_one'}}, 'causal'),
     'hedgehog': LEARNED['hedgehog'], 'hedgehog_unmasked': LEARNED['hedgehog'][:2] + ('none',),
     'affine_prefix': ([{'layernorm': {'affine': True}}], {'polynomial': {'degree': 2}}, {'prefix': {'length': 39}}),
     'affine_decay': ([{'layernorm': {'affine': True}}], LINEAR['decay_of_heads-causal'][0], 'causal'),
@@ -334,7 +337,7 @@ def learned(spec, P):
 
 
 def write_spec(folder, spec):
-    arrays = {name: a for name, a in ARRAYS.items() if re.search(r'\b%s\b' % name, str(spec['similarity']))}
+    arrays = {name: a for name, a in ARRAYS.items() if re.search(r'\b%s\b' % name, str([spec['similarity'], spec.get('prepare')]))}
     if arrays: spec = spec | {'arrays': arrays | spec.get('arrays', {})}
     path = os.path.join(folder, spec['name'] + '.yaml')
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)

@@ -237,14 +237,40 @@ def decay(spec):
     if 'project' in spec or rng.random() > (0.5 if 'delta' in spec else 0.1): return
     elements = rng.random() < 0.4 and not re.search(
         'sketch|favor|hedgehog|taylor1|multiplicative|additive', kind) and spec['shape']['head_dim'] <= 33
-    # If a rate is 0 and the logarithm is -90, weights of old keys are too small for f32.
-    logs = [x for x in LOGS if '-90' not in str(x[0]) or 'delta' not in spec]
+    # If a rate is 0 or near weights are dropped, and the logarithm is -90, the other weights are too small for f32.
+    logs = [x for x in LOGS if '-90' not in str(x[0]) or not {'delta', 'dropout'} & set(spec)]
     log, shapes = rng.choice(LOGS_OF_ELEMENTS if elements else logs)
     spec['decay'] = {'log': log}
     if shapes: spec['arrays'] = spec.get('arrays', {}) | {name: {'shape': shape} for name, shape in shapes.items()}
     # a query must see near keys, because weights of far keys are 0 in f32
     masked = spec.get('mask', 'causal') not in ('causal', 'none') and 'softmax' in kind
     spec['mask'] = {'all': ['causal', spec['mask']]} if masked else 'causal'
+
+
+# Each is (angle of pair t at position i, {array that it reads: (shape, type)}).
+ANGLES = [('place0[b][i] * pow(10000, -t / 8.0)', {'place0': (['B', 'Nk'], 'int')}),
+          ('place0[b][i][t % 3] * pow(1000, -t / 8.0) + b', {'place0': (['B', 'Nk', 3], 'int')}),
+          ('(i + turn0[b]) * wave0[t] * 0.3', {'turn0': (['B'], 'real'), 'wave0': ([4], 'real')}),
+          ('i * wave0[t] * 0.1 + turn0', {'turn0': ([], 'real'), 'wave0': (['D / 2'], 'real')}),
+          ('place0[i] * wave0[t / 2] + (kind0[b][i] ? 0.5 : i * 0.1)',
+           {'place0': (['Nk'], 'int'), 'wave0': ([3], 'real'), 'kind0': (['B', 'Nk'], 'bool')}),
+          ('tanh(turn0[b][i]) * (t + 1)', {'turn0': (['B', 'Nk'], 'real')}),
+          ('place0[i / 8 + t % 2] * 0.25', {'place0': (['Nk / 8'], 'int')})]
+
+
+def angles(spec):
+    """Lets the angles of some rotations read arrays. The random numbers depend only on the spec, as in decay()."""
+    rng = random.Random('angles %s' % spec)
+    for step in spec.get('prepare', []):
+        options = step.get('rope') if isinstance(step, dict) else None
+        if not options or 'angle' not in options or rng.random() < 0.3: continue
+        grows, derives = (part in spec.get('emit', []) for part in ('decode', 'backward'))
+        options['angle'], shapes = rng.choice([
+            (text, shapes) for text, shapes in ANGLES if not (grows and '/ 8' in str(shapes))
+            and not (derives and ('Nk' in str(shapes.get('turn0'))))])
+        spec['arrays'] = spec.get('arrays', {}) | {
+            name: {'shape': shape} | ({} if kind == 'real' else {'type': kind}) for name, (shape, kind) in shapes.items()}
+        return
 
 
 RATES = ['0.3 / D', '(t % 5 + h) * 0.1 / (H + D)', '0.2 / (D + exp(-{a}))', 'fabs(tanh({a})) / D']
@@ -307,6 +333,7 @@ def draw_spec(rng, numbers):
         starts = sorted(rng.sample(range(2, 100), rng.randrange(1, 3)))
         spec['schedule'] = [knobs(rng)] + [{'from': start} | knobs(rng) for start in starts]
     if numbers: decay(spec)
+    angles(spec)
     return spec
 
 

@@ -71,7 +71,7 @@ ARRAYS = {'table': {'shape': ['H', 15], 'learned': True}, 'tau': {'shape': ['H']
           'of_group': {'shape': ['B', 'G', 'Nq']}, 'pairs': {'shape': ['B', 'H', 'Nq', 'Nk']},
           'given': {'shape': ['B', 'Nq', 'Nk'], 'type': 'bool'}, 'of_pairs': {'shape': ['H', 'Nq', 'Nk'], 'type': 'bool'}, 'given_keys': {'shape': ['H', 'Nk'], 'type': 'bool'},
           'bucket': {'shape': ['B', 'Nk'], 'type': 'int'}, 'ends': {'shape': ['B', 'H'], 'type': 'int'},
-          'width': {'shape': [], 'type': 'int'}, 'sinks': {'shape': [4], 'type': 'bool'}, 'lasts': {'shape': ['B', 'G', 'Nk']}}
+          'width': {'shape': [], 'type': 'int'}, 'sinks': {'shape': [4], 'type': 'bool'}, 'lasts': {'shape': ['B', 'G', 'Nk']}, 'waves': {'shape': [3]}, 'turn': {'shape': ['B']}}
 MASK = {
     'none': 'none', 'causal': 'causal', 'window': {'window': {'left': 20, 'right': 3}},
     'window_back': {'window': {'left': 13}}, 'dilated': {'window': {'left': 7, 'dilation': 3}},
@@ -100,7 +100,8 @@ PREPARE = {
     'plain': [], 'layernorm': ['layernorm'], 'affine': [{'layernorm': {'affine': True}}], 'l2norm': ['l2norm'],
     'scaled': [{'l2norm': {'eps': 0.5}}, {'scale': {'by': -1.5}}], 'rope': ['rope'],
     'rmsnorm': [{'rmsnorm': {'affine': True}}],
-    'angle': [{'rope': {'angle': '(t % 2 ? i / 8 : i % 8 + b) * pow(100, -(t / 2) / 1.5)'}}], 'rope_part': ['rmsnorm', {'rope': {'first': 1, 'dims': 2}}],
+    'angle': [{'rope': {'angle': '(t % 2 ? i / 8 : i % 8 + b) * pow(100, -(t / 2) / 1.5)'}}],
+    'given_angle': [{'rope': {'angle': '(bucket[b][i] + i % 2) * (1 + tanh(waves[t])) * 0.2 + turn[b]'}}], 'rope_part': ['rmsnorm', {'rope': {'first': 1, 'dims': 2}}],
     'halves': [{'layernorm': {'affine': True}}, {'rope': {'pairs': 'halves', 'base': 100}}]}
 NORMALIZE = {'default': None, 'sum': 'sum', 'plus': {'sum_plus': 0.5}, 'unnormalized': 'none',
              'sink': {'sink': 'h * 0.5 - i * 0.01'}}
@@ -135,7 +136,7 @@ RULES = [
     (('dropout', 'form'), lambda dropout, form: dropout == 'kept' or form in ONE_FORM),
     (('project', 'mask'), lambda project, mask: project == 'keys' or mask == 'none'),
     (('project', 'prepare'), lambda project, prepare: project == 'keys' or prepare not in (
-        'rope', 'halves', 'rope_part', 'angle')),
+        'rope', 'halves', 'rope_part', 'angle', 'given_angle')),
     (('project', 'similarity'), lambda project, similarity: project == 'keys' or similarity not in (
         'alibi', 'dense', 'of_tokens', 'of_sequences', 'of_queries', 'of_buckets', 'arrays_of_tokens', *OF_BLOCKS)),
     (('project', 'form'), lambda project, form: project == 'keys' or form != 'either'),
@@ -169,7 +170,7 @@ def spec_of(row):
     spec |= DROPOUT[row['dropout']] or {}
     if PROJECT[row['project']]: spec['project'] = PROJECT[row['project']]
     if 'project' in spec: del spec['block']
-    arrays = {name: a for name, a in ARRAYS.items() if re.search(r'\b%s\b' % name, str(spec['similarity']) + str(spec['mask']))}
+    arrays = {name: a for name, a in ARRAYS.items() if re.search(r'\b%s\b' % name, str([spec['similarity'], spec['mask'], spec.get('prepare')]))}
     if arrays: spec['arrays'] = arrays
     if row['similarity'] in OF_POWERS: spec['shape'] = spec['shape'] | {'head_dim': 4}
     return spec

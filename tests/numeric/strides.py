@@ -18,9 +18,11 @@ import definitions
 from kernel import Objects, State, best_target, compiled
 from suite import Failure, Suite, check
 
+B, H, G, D = 2, 4, 2, 8
 SOFTMAX = {'similarity': {'softmax': {'modify': 's + ({e}) / 4'}}}
 CUSTOM = {'similarity': {'custom': {'weight': '(2 + s) * (2 + s) * exp(({e}) / 4)'}}}
 MASK = {'similarity': 'softmax', 'mask': {'expr': '{e}'}}
+ANGLE = {'prepare': [{'rope': {'angle': '{e}'}}], 'similarity': 'softmax'}
 DECAY = {'similarity': 'softmax', 'mask': 'causal', 'decay': {'log': '{e}'}}
 LINEAR = {'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal', 'decay': {'log': '{e}'}, 'normalize': 'none'}
 CASES = {   # Each case is (base spec, element expression, shapes and types of its arrays).
@@ -50,13 +52,15 @@ CASES = {   # Each case is (base spec, element expression, shapes and types of i
     'other_heads': (SOFTMAX, 'a[H - 1 - h][j] + c[h / 2]', {'a': ['H', 'Nk'], 'c': ['H']}),
     'other_entries': (SOFTMAX, 'a[(b + 1) % B][row][j]', {'a': ['B', 'Nq', 'Nk']}),
     'blocks': (MASK, 'a[b][h][row / 8][j / 8]', {'a': (['B', 'H', 'Nq / 8', 'Nk / 8'], 'bool')}),
+    'angle': (ANGLE, 'a[b][i] * c[t]', {'a': (['B', 'Nk'], 'int'), 'c': [D // 2]}),
+    'angle_of_keys': (ANGLE, 'a[b][i] * (t + 1)', {'a': ['B', 'Nk']}),
     'decay': (DECAY, 'a[b][h][t]', {'a': ['B', 'H', 'Nk']}),
     'decay_of_elements': (LINEAR, 'a[b][h][t][d]', {'a': ['B', 'H', 'Nk', 'D']}),
     'decay_of_channels': (LINEAR, '-fabs(a[h][d])', {'a': ['H', 'D']}),
 }
-NO_GRADIENTS = ('key_of_query', 'other_heads', 'other_entries')   # attnc refuses gradients of these specs
-DECODED = ('table', 'key', 'bucket', 'mask_of_keys', 'mask_of_ids', 'carried', 'mask_of_lengths', 'heads', 'decay', 'decay_of_channels')
-B, H, G, D = 2, 4, 2, 8
+NO_GRADIENTS = ('key_of_query', 'angle_of_keys', 'other_heads', 'other_entries')   # attnc refuses gradients of these specs
+DECODED = ('table', 'key', 'bucket', 'mask_of_keys', 'mask_of_ids', 'carried', 'mask_of_lengths', 'heads', 'decay', 'decay_of_channels', 'angle',
+           'angle_of_keys')
 
 
 def with_element(value, element):

@@ -57,6 +57,8 @@ struct reversal {
 
 /* Reports once that the gradient of `what` is not compiled yet, and sets x->failed. */
 void reversal_fail(struct reversal *x, const char *what);
+/* Like reversal_fail. The error is at the declaration of array v. */
+void reversal_fail_array(struct reversal *x, int v, const char *what);
 /* Appends v to the graph and returns its number. */
 int reversal_append(struct reversal *x, struct value v);
 /* Returns the operand of the unfinished map that reads r, and adds it if needed. */

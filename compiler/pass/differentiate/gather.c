@@ -247,7 +247,7 @@ static const struct expr *one_hot(struct reversal *x, struct value *map, const s
 {
     const int target = x->g->value[r->of].axes[s];
     if (x->m->axis[target].source != SIZE_CONSTANT || (*axes >> target & 1) || map->rank == MAX_RANK) {
-        reversal_fail(x, "an array that is read at computed subscripts along an axis of run-time size");
+        reversal_fail_array(x, r->of, "an array that is read at computed subscripts along an axis of run-time size");
         return e;
     }
     const struct expr *const index = expr_leaf(x->m, EXPR_INDEX, target);

@@ -200,11 +200,63 @@ static const struct expr *sizes(struct reversal *x, uint32_t bits)
     return product;
 }
 
+/* Returns whether v is a map of arrays that heads share, such as the cosines of a rotation. `axes`: those of its
+   reader. A sum over heads would be needed before the gradients of these arrays. */
+static bool is_shared_map(const struct reversal *x, const struct value *v, uint32_t axes)
+{
+    bool shared = false;
+    if (v->op != GRAPH_MAP || v->online >= 0) return false;
+    for (int k = 0; k < v->operands; k++)
+        if (x->g->value[v->operand[k].of].op != GRAPH_PARAM && x->g->value[v->operand[k].of].op != GRAPH_TABLE)
+            return false;
+    for (int a = 0; a < x->m->axes; a++) {
+        const enum size_source source = x->m->axis[a].source;
+        shared |= (axes >> a & 1) && !value_has_axis(v, a) && (source == SIZE_KV_HEADS || source == SIZE_MEMBERS);
+    }
+    return shared;
+}
+
+/* Returns e, a part of v or of its references, at the point that `from` reads. */
+static const struct expr *read_at(const struct reversal *x, const struct value *v, const struct ref *from,
+                                  const struct expr *e)
+{
+    for (int a = 0; a < v->rank; a++) e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_INDEX, v->axes[a]), from->sub[a]);
+    return e;
+}
+
+static void deliver(struct reversal *x, struct value *map, const struct expr *e, uint32_t axes, const struct ref *from,
+                    int by, const struct expr *where);
+
+/* Gives e, a term of a shared map, to the operands of this map. */
+static void deliver_through(struct reversal *x, const struct value *map, const struct expr *e, uint32_t axes,
+                            const struct ref *from, int by, const struct expr *where)
+{
+    const struct value v = x->g->value[from->of];
+    struct ref read[MAX_OPERANDS];
+    for (int k = 0; k < v.operands; k++) {
+        read[k] = v.operand[k];
+        for (int s = 0; s < read[k].rank; s++) read[k].sub[s] = read_at(x, &v, from, read[k].sub[s]);
+    }
+    for (int k = 0; k < v.operands && !x->failed; k++) {
+        if (!x->active[v.operand[k].of]) continue;
+        struct value own = *map;
+        const struct expr *with[MAX_OPERANDS];
+        for (int n = 0; n < v.operands; n++) with[n] = reversal_operand(x, &own, read[n]);
+        const struct expr *derivative = expr_derivative(x->m, v.expr, expr_leaf(x->m, EXPR_OPERAND, k));
+        derivative = expr_bind(x->m, read_at(x, &v, from, derivative), with);
+        if (!expr_is_real(derivative, 0)) deliver(x, &own, times(x, e, derivative), axes, &read[k], by, where);
+    }
+}
+
 /* Adds a term to the gradient of the value that `from` reads: the sum of e over the axes that `from` lacks. If `by`
    is not -1, value `by` divides the term. */
 static void deliver(struct reversal *x, struct value *map, const struct expr *e, uint32_t axes, const struct ref *from,
                     int by, const struct expr *where)
 {
+    if (is_shared_map(x, &x->g->value[from->of], axes)) {
+        deliver_through(x, map, e, axes, from, by, where);
+        return;
+    }
     struct ref read = *from, *r = &read;
     if (swapped(x, r) < 0) e = reversal_scatter(x, map, e, r, &axes, &where);
     const struct reading how = reading_of(x, r);
@@ -301,6 +353,17 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
     }
 }
 
+/* Returns r, or a copy of its value that also has the axes in `bits`. A sum of products needs its axis in both
+   factors. */
+static struct ref with_axes(struct reversal *x, struct ref r, uint32_t bits)
+{
+    const uint32_t own = ref_axes(&r);
+    if (!(bits & ~own)) return r;
+    struct value copy = map_over(x, r.of, own | bits);
+    copy.expr = reversal_operand(x, &copy, r);
+    return graph_ref(x->g, reversal_append(x, copy), NULL);
+}
+
 void reversal_contract_rule(struct reversal *x, int number, struct gradient_term t)
 {
     const struct value v = x->g->value[number];
@@ -341,7 +404,8 @@ void reversal_contract_rule(struct reversal *x, int number, struct gradient_term
         struct value sum = graph_value(GRAPH_CONTRACT, 0, NULL);
         for (int s = 0; s < r->rank; s++)
             if (how.axis[s] >= 0 && (used >> how.axis[s] & 1)) sum.axes[sum.rank++] = how.axis[s];
-        part.value = graph_contract(x->g, sum.rank, sum.axes, left, other, inside ? where : NULL);
+        left = with_axes(x, left, summed);
+        part.value = graph_contract(x->g, sum.rank, sum.axes, left, with_axes(x, other, summed), inside ? where : NULL);
         part.where = inside ? NULL : where;
         give_back(x, r, &how, part);
     }

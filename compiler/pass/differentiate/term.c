@@ -1,11 +1,32 @@
 /* Helpers for the rules of reverse mode. They report errors, build maps, and find axes of values. */
 #include "differentiate.h"
+#include "../../spec/spec.h"
+
+#include <string.h>
+
+static void fail_at(struct reversal *x, struct position at, const char *what)
+{
+    if (!x->failed) diagnostics_error(x->c->diagnostics, at, "the gradient of %s is not compiled yet", what);
+    x->failed = true;
+}
 
 void reversal_fail(struct reversal *x, const char *what)
 {
-    if (!x->failed)
-        diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "the gradient of %s is not compiled yet", what);
-    x->failed = true;
+    fail_at(x, (struct position){0, 0}, what);
+}
+
+void reversal_fail_array(struct reversal *x, int v, const char *what)
+{
+    const struct user_arrays none = {0}, *const all = x->c->spec ? &x->c->spec->arrays : &none;
+    const char *const name = x->g->value[v].name;
+    struct position at = {0, 0};
+    for (int k = 0; k < all->count && name; k++)
+        if (strcmp(all->array[k].name, name) == 0) at = all->array[k].at;
+    const bool first = !x->failed && at.line;
+    fail_at(x, at, what);
+    if (first)
+        diagnostics_note(x->c->diagnostics, at,
+                         "an array of 'type: int' has no gradient, so it may be read at any subscript");
 }
 
 /* ---- building values ---- */

@@ -1,0 +1,6442 @@
+/* softmax_mrope.c, made by attnc 0.1.0: attnc softmax_mrope.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes softmax_mrope.h.
+   causal softmax attention over text, images and videos, rotated by the frame, row and column of each token
+   Wang et al., Qwen2-VL (2024), section 2.1, multimodal rotary position embedding; positions [B, Nk, 3];
+   for text all three are equal
+
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (128),
+   e (128), t (64), positions_axis_3 (3):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     positions [b j positions_axis_3], learned parameter
+     rope_angle [t], constant
+     x5 [b j t] = cos(id(positions, b * n_k + j, max(min(t < 16 ? 0 : t < 40 ? 1 : 2, 2), 0)) * 1 * rope_angle)
+     x6 [b j t] = sin(id(positions, b * n_k + j, max(min(t < 16 ? 0 : t < 40 ? 1 : 2, 2), 0)) * 1 * rope_angle)
+     x7 [b g j d] = k * x5[b, j, d % 64] + k[b, g, j, d < 64 ? d + 64 : d + -64] * x6[b, j, d % 64] * (d < 64 ? -1 : 1)
+     x8 [b i t] = cos(id(positions, b * n_k + max(i + n_k - n_q, 0), max(min(t < 16 ? 0 : t < 40 ? 1 : 2, 2),
+     0)) * 1 * rope_angle)
+     x9 [b i t] = sin(id(positions, b * n_k + max(i + n_k - n_q, 0), max(min(t < 16 ? 0 : t < 40 ? 1 : 2, 2),
+     0)) * 1 * rope_angle)
+     x10 [b g m i d] = q * x8[b, i, d % 64] + q[b, g, m, i, d < 64 ? d + 64 : d + -64] * x9[b, i,
+     d % 64] * (d < 64 ? -1 : 1)
+     x11 [b g m i j] = sum over d of x10 * x7
+     x12 [b g m i j] = exp(x11 * 0.08838834764831843)
+     x13 [b g m i] = sum over j of x12 if j <= i + n_k - n_q
+     x14 [b g m i e] = sum over j of x12 * v if j <= i + n_k - n_q
+     x15 [b g m i e] = x13 == 0 ? 0 : x14 / x13
+     out = x15
+
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
+     543744 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 510720 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
+     345600 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 510720 bytes of workspace per thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 64 queries; 246528 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 510720 bytes of workspace per thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  softmax_mrope_rows_v4, softmax_mrope_few_v4, softmax_mrope_prepare_v4, softmax_mrope_extend_v4,
+     softmax_mrope_extend_few_v4
+     x86-64-v3  softmax_mrope_rows_v3, softmax_mrope_few_v3, softmax_mrope_prepare_v3, softmax_mrope_extend_v3,
+     softmax_mrope_extend_few_v3
+     generic    softmax_mrope_rows_any, softmax_mrope_few_any, softmax_mrope_prepare_any, softmax_mrope_extend_any,
+     softmax_mrope_extend_few_any
+     choice     the version that this machine runs
+     interface  softmax_mrope_workspace, softmax_mrope_forward, softmax_mrope_extend, softmax_mrope_kernel
+
+   Compile with: cc -O2 -fopenmp softmax_mrope.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "softmax_mrope.c is C, not C++: compile it with a C compiler"
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "softmax_mrope.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int softmax_mrope_is_c11;
+#elif !defined __GNUC__
+#error "softmax_mrope.c uses GNU C vector extensions: compile it with gcc or clang"
+extern int softmax_mrope_is_gnu_c;
+#else
+#include "softmax_mrope.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef __unix__
+#include <sched.h>
+#endif
+#include <string.h>
+
+#if defined(__OPTIMIZE__)
+#define INLINE static inline __attribute__((always_inline, unused))
+#else /* without optimisation, inlining only doubles the compile time */
+#define INLINE static inline __attribute__((unused))
+#endif
+#define APART static __attribute__((noinline))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
+#endif
+
+struct call { /* the arguments of a call; all threads read the same struct */
+    struct attn_problem p;
+    const struct softmax_mrope_params *params;
+    const float *q;
+    const float *k;
+    const float *v;
+    float *out;
+    struct softmax_mrope_strides at; /* of all arrays, with contiguous ones filled in */
+    struct softmax_mrope_params own; /* `params`, with arrays of integers in a state */
+    /* extend computes some sequences of the batch at a time. first_sequence is the first of them. other_sequences is
+       the number of sequences that are not computed. */
+    int64_t first_sequence, other_sequences;
+};
+
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
+INLINE size_t bytes_times(size_t bytes, int64_t n)
+{
+    size_t product;
+    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
+}
+INLINE size_t bytes_plus(size_t a, size_t b)
+{
+    size_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
+}
+INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
+INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
+
+/* Waits until another thread has raised `*number` to `to`. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+#endif
+    }
+}
+
+/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
+   - Threads fold the slots of their segments into the carried state, one segment after the other.
+   - The state's elements are in groups. Two threads can fold different groups at the same time.
+   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
+enum { NUMBERS_OF_LINE = 8 };
+
+struct part { /* a thread's share of a head */
+    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
+    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
+    int64_t chunk0, chunk1, window;
+    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
+    int64_t *folded, segments;
+    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
+    unsigned char *work, *shared, *slots;
+    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
+};
+
+/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
+   segments as possible. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
+   announces that `segment` is added. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
+
+/* Waits for all threads on the head. */
+INLINE void synchronise(const struct part *part)
+{
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+}
+
+/* The minimum and maximum of ids in a range of positions. Positions before 0 have the id INT64_MIN. */
+struct ids {
+    int64_t min, max;
+};
+INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
+{
+    int32_t first = INT32_MAX, last = INT32_MIN;
+    for (int64_t x = max(from, 0); x < to; x++) {
+        first = id[x] < first ? id[x] : first;
+        last = id[x] > last ? id[x] : last;
+    }
+    return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
+}
+/* Returns the id at position x of n. A position before 0 has the id INT64_MIN. A position after the last has the last
+   id. Lanes with such positions are not used. */
+INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
+{
+    x = min(x, n - 1);
+    return x < 0 ? INT64_MIN : id[x];
+}
+
+/* ---- integers of the caller, with a stride for each axis ---- */
+/* The rows whose subscripts are first[k] to last[k] along each axis k. */
+enum { MAX_BOX = 8 };
+struct box {
+    int axes;
+    int64_t sub[MAX_BOX];
+};
+/* Sets *offset to the offset of the first row of a box. Returns 0 if the box has no row. */
+INLINE int first_of_box(struct box *box, int axes, const int64_t *strides, const int64_t *first, const int64_t *last,
+    int64_t *offset)
+{
+    box->axes = axes;
+    *offset = 0;
+    for (int k = 0; k < axes; k++) {
+        if (first[k] > last[k]) return 0;
+        box->sub[k] = first[k];
+        *offset += first[k] * strides[k];
+    }
+    return 1;
+}
+/* Advances *offset to the next row. Returns 0 after the last row. */
+INLINE int next_of_box(struct box *box, const int64_t *strides, const int64_t *first, const int64_t *last,
+    int64_t *offset)
+{
+    for (int k = box->axes - 1; k >= 0; k--) {
+        if (strides[k] != 0 && box->sub[k] < last[k]) {
+            box->sub[k]++;
+            *offset += strides[k];
+            return 1;
+        }
+        *offset -= (box->sub[k] - first[k]) * strides[k];
+        box->sub[k] = first[k];
+    }
+    return 0;
+}
+
+/* Returns the integer at position x. Positions outside 0 to n - 1 have the integer at the nearest end. */
+INLINE int64_t id_along(const int32_t *id, int64_t x, int64_t n, int64_t stride)
+{
+    return id[max(min(x, n - 1), 0) * stride];
+}
+/* Returns the minimum and maximum of the integers at positions from <= x < to in the rows of a box. */
+INLINE struct ids ids_of_box(const int32_t *id, int axes, const int64_t *strides, const int64_t *first,
+    const int64_t *last, int64_t stride, int64_t from, int64_t to)
+{
+    int32_t low = INT32_MAX, high = INT32_MIN;
+    int64_t offset;
+    struct box box;
+    if (stride == 0) to = min(to, max(from, 0) + 1);
+    for (int more = first_of_box(&box, axes, strides, first, last, &offset); more;
+         more = next_of_box(&box, strides, first, last, &offset))
+        for (int64_t x = max(from, 0); x < to; x++) {
+            const int32_t one = id[offset + x * stride];
+            low = one < low ? one : low;
+            high = one > high ? one : high;
+        }
+    return (struct ids){low, high};
+}
+
+static const double rope_angle[64] = {
+    1, 0.80584218776148187, 0.64938163157621132, 0.5232991146814947, 0.42169650342858223, 0.33982083289425596,
+    0.27384196342643613, 0.22067340690845899, 0.17782794100389229, 0.14330125702369628, 0.11547819846894582,
+        0.0930572040929699,
+    0.074989420933245579, 0.060429639023813285, 0.048696752516586311, 0.039241897584845357, 0.031622776601683791,
+        0.025482967479793464,
+    0.02053525026457146, 0.016548170999431813, 0.013335214321633241, 0.010746078283213174, 0.0086596432336006543,
+        0.0069783058485986633,
+    0.005623413251903491, 0.0045315836376008181, 0.0036517412725483771, 0.002942727176209282, 0.0023713737056616554,
+        0.0019109529749704406,
+    0.001539926526059492, 0.0012409377607517195, 0.001, 0.00080584218776148179, 0.00064938163157621134,
+        0.00052329911468149473,
+    0.00042169650342858224, 0.00033982083289425596, 0.00027384196342643611, 0.00022067340690845897,
+        0.00017782794100389227, 0.00014330125702369627,
+    0.00011547819846894582, 9.3057204092969901e-05, 7.4989420933245586e-05, 6.0429639023813283e-05,
+        4.8696752516586312e-05, 3.9241897584845357e-05,
+    3.1622776601683795e-05, 2.5482967479793464e-05, 2.0535250264571462e-05, 1.6548170999431813e-05,
+        1.3335214321633241e-05, 1.0746078283213176e-05,
+    8.6596432336006536e-06, 6.9783058485986632e-06, 5.6234132519034912e-06, 4.531583637600818e-06,
+        3.6517412725483771e-06, 2.9427271762092816e-06,
+    2.3713737056616552e-06, 1.9109529749704404e-06, 1.5399265260594919e-06, 1.2409377607517195e-06};
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
+/* Returns a in the lanes of the mask, and b in the other lanes. */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
+
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
+   NaN stays NaN. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    vec_v4 f, y;
+    uint16_t normal;
+    /* `normal` gets the lanes in which x is not less than -126.0f. */
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
+/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
+   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
+TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
+{
+    const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
+    const wide_v4 n = t - 6755399441055744.0;
+    const wide_v4 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
+    const ints_v4 turns = (ints_v4)t + quarter;
+    const vec_v4 r = __builtin_convertvector(left, vec_v4), z = r * r;
+    const vec_v4 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v4 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4);
+    const mask_v4 negative = __builtin_convertvector((turns & 2), mask_v4);
+    return (vec_v4)((mask_v4)pick_v4(odd, c, s) ^ (negative << 30));
+}
+
+TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
+TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
+
+/* Returns the sum over the lanes of x. */
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
+TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
+{
+    x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    x = max_v4(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+    x = max_v4(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+    x = max_v4(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
+TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14,
+            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+    UNROLL for (int r = 0; r < 16; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28,
+            29) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    UNROLL for (int r = 0; r < 16; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26,
+            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22,
+        23) + __builtin_shufflevector(t[0], t[8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    return t[0];
+}
+
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
+    store_v4(sum, new);
+}
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation, const int64_t early)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int v = 0; v < vectors; v++)
+            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
+                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (update == 3) {
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 16 rows to prefetch, or NULL */
+TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_v4 t[16];
+    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
+    for (int64_t first = 0; first < steps; first += 128)
+        UNROLL for (int k = 0; k < 16; k++) {
+            if (ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                t[k] += load_v4(a + s) *
+                    (wide ? load_v4(wide + k * steps + s) : load_v4(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v4(c, lane_sums_v4(t));
+}
+
+/* Like columns_v4, for any number of rows of a. */
+TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    /* Who prefetches b depends on the number of rows of a.
+       - For fewer than 9 rows, the hardware prefetches b.
+       - From 9 rows on, each row prefetches a share of b.
+       - If 9 is at most 3, the first of two or three rows prefetches all of b. */
+    const float *const ahead = b + 32 * b_row;
+    const int asks = rows >= 9;
+    int64_t r = 0;
+    if (r < rows && (!asks || rows < 4))
+        columns_v4(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
+    for (; r < rows; r++) {
+        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
+        if (asks && rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
+        columns_v4(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 16.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
+        columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
+        all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL, early);
+}
+
+/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        }
+    }
+}
+
+/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* Computes the product without prefetching, because b is in a cache. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, 0);
+}
+
+/* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
+TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v4(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL, 0);
+        }
+        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
+TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_v4 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4(b + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
+}
+
+/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 128 lanes at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
+            factor, compensation, 0 || rows < 9 ? 0 : 32);
+    }
+}
+
+/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[288];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v4, so that results round equally. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[288 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/128, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/128, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/128);
+}
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot9_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_v4(rows, columns, /*steps=*/128, a, /*a_row=*/144, b, b_row, c, /*c_row=*/144);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET_v4 static void softmax_mrope_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 24576); /* [t: 64, j: 96] */
+    float *const key = (float *)(void *)(work + 49152); /* [d: 128, j: 96] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 32] */
+    float *const query_sin = (float *)(void *)(work + 8192); /* [t: 64, i: 32] */
+    float *const all_query = (float *)(void *)(work + 98304); /* [d: 128, i: 32, 8 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 32] */
+    float *const all_row_max = (float *)(void *)(work + 229376); /* [i: 32, 8 times] */
+    float *const old_max = (float *)(void *)(work + 12288); /* [i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 230400); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 231424); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 232448); /* [e: 128, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 363520); /* [e: 128, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 128, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 16384); /* [d: 128, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 494592); /* [d: 128, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query = all_query + (i0 - i_block) / 32 * 4096;
+        float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 4096;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 4096;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 128; d++) q_tile[d * 32 + i] = 0;
+        /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40,
+           1, 2)), 2), 0)) * 1 ... */
+        const int64_t t_2 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const ints_v4 t_3 = ((((i0 + i + lane_v4) + t_2) > 0) & ((i0 + i + lane_v4) + t_2)) | (~(((i0 + i + lane_v4)
+                + t_2) > 0) & (0 - (ints_v4){0}));
+            for (int64_t t = 0; t < 64; t++) {
+                const ints_v4 rows_1 = t_3;
+                ints_v4 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+                for (int lane = 0; lane < 16; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                    positions_array_stride_2);
+                const wide_v4 angle4 = (__builtin_convertvector(id_0, wide_v4) * 1.0) * rope_angle[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle4));
+                const ints_v4 rows_6 = t_3;
+                ints_v4 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+                for (int lane = 0; lane < 16; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                    positions_array_stride_2);
+                const wide_v4 angle7 = (__builtin_convertvector(id_5, wide_v4) * 1.0) * rope_angle[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle7));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t d = 0; d < 128; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 64) * 32 +
+                        i)) + ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 32 + i) * load_v4(query_sin + (d %
+                        64) * 32 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_max + i, splat_v4(-FLT_MAX));
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 128; e++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
+        /* key_cos = cos((id(positions, (b * n_k) + j, max(min(select(t < 16, 0, select(t < 40, 1, 2)), 2),
+           0)) * 1.0f) * rope_angle); key_ ... */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_10 = j0 + j + lane_v4;
+            for (int64_t t = 0; t < 64; t++) {
+                const ints_v4 rows_9 = t_10;
+                ints_v4 id_8 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+                for (int lane = 0; lane < 16; lane++) id_8[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_9[lane], n_k - 1) * positions_array_stride_1, id_8[lane], 3,
+                    positions_array_stride_2);
+                const wide_v4 angle11 = (__builtin_convertvector(id_8, wide_v4) * 1.0) * rope_angle[t];
+                store_v4(key_cos + t * 96 + j, cos_v4(&angle11));
+                const ints_v4 rows_13 = t_10;
+                ints_v4 id_12 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+                for (int lane = 0; lane < 16; lane++) id_12[lane] = id_along(positions_array + (b +
+                    call->first_sequence) * positions_array_stride_0 + min(rows_13[lane],
+                    n_k - 1) * positions_array_stride_1, id_12[lane], 3, positions_array_stride_2);
+                const wide_v4 angle14 = (__builtin_convertvector(id_12, wide_v4) * 1.0) * rope_angle[t];
+                store_v4(key_sin + t * 96 + j, sin_v4(&angle14));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            for (int64_t d = 0; d < 128; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 64) * 96 + j)) +
+                        ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v4(key_sin + (d % 64) * 96
+                        + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query = all_query + (i0 - i_block) / 32 * 4096;
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 4096;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 4096;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of key * query */
+            dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(old_max + i, load_v4(row_max + i));
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+                const int64_t t_15 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v4(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain],
+                                load_v4(score + j * 32 + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 old_max_17 = load_v4(old_max + i);
+                const vec_v4 old_max_new18 = exp2_v4(old_max_17 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new18);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new18);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new18);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_20 = load_v4(row_max + i);
+                vec_v4 row_sum_in = (vec_v4){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_19 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new21 = exp2_v4(score_19 - row_max_20);
+                    store_v4(score + j * 32 + i, score_new21);
+                    row_sum_in += score_new21;
+                }
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 in_region[2] = {0};
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
+                    const int64_t t_22 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_22), mask_v4);
+                    }
+                    add_seen_v4(128, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
+                }
+            } else
+                dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 4096;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_sum_23 = load_v4(row_sum + i);
+                const mask_v4 t_24 = row_sum_23 == 0.0f;
+                for (int64_t e = 0; e < 128; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_24, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_23));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 128, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void softmax_mrope_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 128; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos((id(positions, (b * n_k) + max((r % n_q) + (n_k - n_q), 0), max(min(select(t < 16, 0,
+       select(t < 40, 1, 2)), 2), ... */
+    const int64_t t_2 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 16) {
+        const ints_v4 t_3 = (((((r + lane_v4) % n_q) + t_2) > 0) & (((r + lane_v4) % n_q) + t_2)) | (~((((r + lane_v4) %
+            n_q) + t_2) > 0) & (0 - (ints_v4){0}));
+        for (int64_t t = 0; t < 64; t++) {
+            const ints_v4 rows_1 = t_3;
+            ints_v4 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+            for (int lane = 0; lane < 16; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                positions_array_stride_2);
+            const wide_v4 angle4 = (__builtin_convertvector(id_0, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle4));
+            const ints_v4 rows_6 = t_3;
+            ints_v4 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+            for (int lane = 0; lane < 16; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                positions_array_stride_2);
+            const wide_v4 angle7 = (__builtin_convertvector(id_5, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle7));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        for (int64_t d = 0; d < 128; d++) {
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d % 64) * 64 + r)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v4(query_sin + (d % 64) * 64 + r))
+                * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void softmax_mrope_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 65536); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 65792); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 102912); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 103168); /* [r: 64, e: 128 of 144] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(carried_max + r, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + r, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r * 144 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 144 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void softmax_mrope_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 64, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 36864); /* [t: 64, j: 128 of 144] */
+    float *const key = (float *)(void *)(part->work + 73728); /* [d: 128, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const k_tile = (float *)(void *)(part->work + 147456); /* [d: 128, j: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state_max + (chunk - chunk0) * 9344 + r, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 9344 + r, splat_v4(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 9344 + r * 144 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
+        /* key_cos = cos((id(positions, (b * n_k) + j, max(min(select(t < 16, 0, select(t < 40, 1, 2)), 2),
+           0)) * 1.0f) * rope_angle); key_ ... */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_10 = j0 + j + lane_v4;
+            for (int64_t t = 0; t < 64; t++) {
+                const ints_v4 rows_9 = t_10;
+                ints_v4 id_8 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+                for (int lane = 0; lane < 16; lane++) id_8[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_9[lane], n_k - 1) * positions_array_stride_1, id_8[lane], 3,
+                    positions_array_stride_2);
+                const wide_v4 angle11 = (__builtin_convertvector(id_8, wide_v4) * 1.0) * rope_angle[t];
+                store_v4(key_cos + t * 144 + j, cos_v4(&angle11));
+                const ints_v4 rows_13 = t_10;
+                ints_v4 id_12 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+                for (int lane = 0; lane < 16; lane++) id_12[lane] = id_along(positions_array + (b +
+                    call->first_sequence) * positions_array_stride_0 + min(rows_13[lane],
+                    n_k - 1) * positions_array_stride_1, id_12[lane], 3, positions_array_stride_2);
+                const wide_v4 angle14 = (__builtin_convertvector(id_12, wide_v4) * 1.0) * rope_angle[t];
+                store_v4(key_sin + t * 144 + j, sin_v4(&angle14));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t d = 0; d < 128; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 64) * 144 + j))
+                        + ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_v4(key_sin + (d % 64) *
+                        144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        /* score[r][j] = sum over d of query * key */
+        dot3_v4(round_up(j1 - j0, 16), rows, query, key, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 9344 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_15 = j0 + j + lane_v4;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_15 <= ((r % n_q) + n_k - n_q),
+                        mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lanes_max = splat_v4(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
+                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
+            }
+            const float largest = lane_max_v4(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 9344 + r]) state_max[(chunk - chunk0) * 9344 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            const vec_v4 old_max_16 = load_v4(old_max + r);
+            const vec_v4 old_max_new17 = exp2_v4(old_max_16 - load_v4(state_max + (chunk - chunk0) * 9344 + r));
+            store_v4(old_max + r, old_max_new17);
+            store_v4(state_sum + (chunk - chunk0) * 9344 + r, load_v4(state_sum + (chunk - chunk0) * 9344 + r) *
+                old_max_new17);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 9344
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 9344 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + (chunk - chunk0) * 9344 + r * 144 + e,
+                        load_v4(state + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v4 in_region[8] = {0};
+                const int64_t t_18 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_18, mask_v4);
+                }
+                add_seen_lanes_v4(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
+                    v_row, j1 - j0, in_region);
+            }
+        } else
+            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void softmax_mrope_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(part->shared + 65536); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 65792); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 102912); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 103168); /* [r: 64, e: 128 of 144] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 16) {
+            const vec_v4 carried_max_19 = load_v4(carried_max + r);
+            const vec_v4 before_max_new20 = carried_max_19;
+            const vec_v4 state_max_21 = load_v4(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_v4 carried_max_new22 = max_v4(load_v4(carried_max + r), state_max_21);
+            store_v4(carried_max + r, carried_max_new22);
+            const vec_v4 carried_factor_new23 = exp2_v4(before_max_new20 - carried_max_new22);
+            store_v4(carried_factor + r, carried_factor_new23);
+            const vec_v4 slot_factor_new24 = exp2_v4(state_max_21 - carried_max_new22);
+            store_v4(slot_factor + r, slot_factor_new24);
+            const vec_v4 carried_sum_25 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_25 * carried_factor_new23);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new23);
+            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 9344 + r) *
+                slot_factor_new24, splat_v4(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_26 = load_v4(carried + r * 144 + e);
+                    const float carried_factor_27 = carried_factor[r];
+                    store_v4(carried + r * 144 + e, carried_26 * carried_factor_27);
+                    store_v4(carried_compensation + r * 144 + e, load_v4(carried_compensation + r * 144 + e) *
+                        carried_factor_27);
+                    add_v4(carried + r * 144 + e, carried_compensation + r * 144 + e,
+                        load_v4(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v4 APART void softmax_mrope_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 65792); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 128 of 144] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float carried_sum_28 = carried_sum[r];
+                store_v4(result + r * 144 + e, (carried_sum_28 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 144 +
+                    e) / carried_sum_28);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 128; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET_v4 static void softmax_mrope_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_mrope_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_mrope_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_mrope_few_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_mrope_few_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_mrope_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is this thread's workspace. */
+TARGET_v4 static void softmax_mrope_prepare_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
+    float *const result = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const k_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v4(k + i0 * k_row, k_row, i1 - i0, 128, k_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 128; d++) k_tile[d * 64 + i] = 0;
+    /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40, 1,
+       2)), 2), 0)) * 1 ... */
+    const int64_t t_2 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const ints_v4 t_3 = ((((i0 + i + lane_v4) + t_2) > 0) & ((i0 + i + lane_v4) + t_2)) | (~(((i0 + i + lane_v4) +
+            t_2) > 0) & (0 - (ints_v4){0}));
+        for (int64_t t = 0; t < 64; t++) {
+            const ints_v4 rows_1 = t_3;
+            ints_v4 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+            for (int lane = 0; lane < 16; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                positions_array_stride_2);
+            const wide_v4 angle4 = (__builtin_convertvector(id_0, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_cos + t * 64 + i, cos_v4(&angle4));
+            const ints_v4 rows_6 = t_3;
+            ints_v4 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+            for (int lane = 0; lane < 16; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                positions_array_stride_2);
+            const wide_v4 angle7 = (__builtin_convertvector(id_5, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_sin + t * 64 + i, sin_v4(&angle7));
+        }
+    }
+    /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t d = 0; d < 128; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(result + d * 64 + i, (load_v4(k_tile + d * 64 + i) * load_v4(query_cos + (d % 64) * 64 + i)) +
+                    ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v4(query_sin + (d % 64) * 64 +
+                    i)) * (float)((d < 64) ? (-1.0) : 1.0)));
+            }
+        }
+    }
+    /* out = result, transposed back */
+    transpose_v4(result, 64, 128, i1 - i0, out + i0 * out_row, out_row);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
+    float *const query = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const score = (float *)(void *)(work + 65536); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 256); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 512); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 768); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 139264); /* [e: 128, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 172032); /* [e: 128, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
+    /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40, 1,
+       2)), 2), 0)) * 1 ... */
+    const int64_t t_2 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const ints_v4 t_3 = ((((i0 + i + lane_v4) + t_2) > 0) & ((i0 + i + lane_v4) + t_2)) | (~(((i0 + i + lane_v4) +
+            t_2) > 0) & (0 - (ints_v4){0}));
+        for (int64_t t = 0; t < 64; t++) {
+            const ints_v4 rows_1 = t_3;
+            ints_v4 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+            for (int lane = 0; lane < 16; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                positions_array_stride_2);
+            const wide_v4 angle4 = (__builtin_convertvector(id_0, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_cos + t * 64 + i, cos_v4(&angle4));
+            const ints_v4 rows_6 = t_3;
+            ints_v4 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+            for (int lane = 0; lane < 16; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                positions_array_stride_2);
+            const wide_v4 angle7 = (__builtin_convertvector(id_5, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_sin + t * 64 + i, sin_v4(&angle7));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t d = 0; d < 128; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(query + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 64) * 64 + i)) +
+                    ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v4(query_sin + (d % 64) * 64 +
+                    i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(row_max + i, splat_v4(-FLT_MAX));
+        store_v4(row_sum + i, splat_v4(0.0f));
+        store_v4(row_sum_compensation + i, splat_v4(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+        for (int64_t e = 0; e < 128; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * query */
+        dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(old_max + i, load_v4(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_8 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
+                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+            vec_v4 row_max_in[4];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                row_max_in[vector] = load_v4(row_max + i);
+            }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4(row_max + i, row_max_in[vector]);
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 old_max_10 = load_v4(old_max + i);
+            const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new11);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new11);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new11);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 row_max_13 = load_v4(row_max + i);
+            vec_v4 row_sum_in = (vec_v4){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v4 score_12 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new14 = exp2_v4(score_12 - row_max_13);
+                store_v4(score + j * 64 + i, score_new14);
+                row_sum_in += score_new14;
+            }
+            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot7_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v4 in_region[4] = {0};
+                if (finite_v4(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
+                const int64_t t_15 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_15), mask_v4);
+                }
+                add_seen_v4(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+            }
+        } else
+            dot8_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 row_sum_16 = load_v4(row_sum + i);
+        const mask_v4 t_17 = row_sum_16 == 0.0f;
+        for (int64_t e = 0; e < 128; e++) {
+            store_v4(sum + e * 64 + i, pick_v4(t_17, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_16));
+        }
+    }
+    /* out = sum, transposed back */
+    transpose_v4(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void softmax_mrope_extend_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 128; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos((id(positions, (b * n_k) + max((r % n_q) + (n_k - n_q), 0), max(min(select(t < 16, 0,
+       select(t < 40, 1, 2)), 2), ... */
+    const int64_t t_2 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 16) {
+        const ints_v4 t_3 = (((((r + lane_v4) % n_q) + t_2) > 0) & (((r + lane_v4) % n_q) + t_2)) | (~((((r + lane_v4) %
+            n_q) + t_2) > 0) & (0 - (ints_v4){0}));
+        for (int64_t t = 0; t < 64; t++) {
+            const ints_v4 rows_1 = t_3;
+            ints_v4 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+            for (int lane = 0; lane < 16; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                positions_array_stride_2);
+            const wide_v4 angle4 = (__builtin_convertvector(id_0, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_cos + t * 64 + r, cos_v4(&angle4));
+            const ints_v4 rows_6 = t_3;
+            ints_v4 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
+            for (int lane = 0; lane < 16; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                positions_array_stride_2);
+            const wide_v4 angle7 = (__builtin_convertvector(id_5, wide_v4) * 1.0) * rope_angle[t];
+            store_v4(query_sin + t * 64 + r, sin_v4(&angle7));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        for (int64_t d = 0; d < 128; d++) {
+            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 64 + r) * load_v4(query_cos + (d % 64) * 64 + r)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v4(query_sin + (d % 64) * 64 + r))
+                * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_v4(query + r0, 64, 128, r1 - r0, query_turned + r0 * 144, 144);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void softmax_mrope_extend_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 102400); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 102656); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 139776); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 140032); /* [r: 64, e: 128 of 144] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(carried_max + r, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + r, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r * 144 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 144 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void softmax_mrope_extend_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state_max + (chunk - chunk0) * 9344 + r, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 9344 + r, splat_v4(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 9344 + r * 144 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* score[r][j] = sum over d of query_turned * k */
+        dot9_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 9344 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_8 = j0 + j + lane_v4;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                        mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lanes_max = splat_v4(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
+                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
+            }
+            const float largest = lane_max_v4(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 9344 + r]) state_max[(chunk - chunk0) * 9344 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            const vec_v4 old_max_9 = load_v4(old_max + r);
+            const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(state_max + (chunk - chunk0) * 9344 + r));
+            store_v4(old_max + r, old_max_new10);
+            store_v4(state_sum + (chunk - chunk0) * 9344 + r, load_v4(state_sum + (chunk - chunk0) * 9344 + r) *
+                old_max_new10);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 9344
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 9344 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + (chunk - chunk0) * 9344 + r * 144 + e,
+                        load_v4(state + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v4 in_region[8] = {0};
+                const int64_t t_11 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_11, mask_v4);
+                }
+                add_seen_lanes_v4(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
+                    v_row, j1 - j0, in_region);
+            }
+        } else
+            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void softmax_mrope_extend_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(part->shared + 102400); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 102656); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 139776); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 140032); /* [r: 64, e: 128 of 144] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 16) {
+            const vec_v4 carried_max_12 = load_v4(carried_max + r);
+            const vec_v4 before_max_new13 = carried_max_12;
+            const vec_v4 state_max_14 = load_v4(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_v4 carried_max_new15 = max_v4(load_v4(carried_max + r), state_max_14);
+            store_v4(carried_max + r, carried_max_new15);
+            const vec_v4 carried_factor_new16 = exp2_v4(before_max_new13 - carried_max_new15);
+            store_v4(carried_factor + r, carried_factor_new16);
+            const vec_v4 slot_factor_new17 = exp2_v4(state_max_14 - carried_max_new15);
+            store_v4(slot_factor + r, slot_factor_new17);
+            const vec_v4 carried_sum_18 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new16);
+            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 9344 + r) *
+                slot_factor_new17, splat_v4(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_19 = load_v4(carried + r * 144 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    store_v4(carried + r * 144 + e, carried_19 * carried_factor_20);
+                    store_v4(carried_compensation + r * 144 + e, load_v4(carried_compensation + r * 144 + e) *
+                        carried_factor_20);
+                    add_v4(carried + r * 144 + e, carried_compensation + r * 144 + e,
+                        load_v4(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v4 APART void softmax_mrope_extend_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 102656); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 128 of 144] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float carried_sum_21 = carried_sum[r];
+                store_v4(result + r * 144 + e, (carried_sum_21 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 144 +
+                    e) / carried_sum_21);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 128; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET_v4 static void softmax_mrope_extend_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_mrope_extend_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_mrope_extend_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_mrope_extend_few_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_mrope_extend_few_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_mrope_extend_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
+/* Returns a in the lanes of the mask, and b in the other lanes. */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
+
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
+   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
+TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
+{
+    const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
+    const wide_v3 n = t - 6755399441055744.0;
+    const wide_v3 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
+    const ints_v3 turns = (ints_v3)t + quarter;
+    const vec_v3 r = __builtin_convertvector(left, vec_v3), z = r * r;
+    const vec_v3 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v3 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3);
+    const mask_v3 negative = __builtin_convertvector((turns & 2), mask_v3);
+    return (vec_v3)((mask_v3)pick_v3(odd, c, s) ^ (negative << 30));
+}
+
+TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
+TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
+
+/* Returns the sum over the lanes of x. */
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
+TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
+{
+    x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
+    x = max_v3(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
+    x = max_v3(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6));
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
+TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(t[r],
+            t[r + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    UNROLL for (int r = 0; r < 8; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(t[r],
+            t[r + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    UNROLL for (int r = 0; r < 8; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
+            t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    return t[0];
+}
+
+/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
+    store_v3(sum, new);
+}
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (update == 3) {
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
+   - whole: b has all 8 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 8 rows to prefetch, or NULL */
+TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_v3 t[8];
+    UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
+    for (int64_t first = 0; first < steps; first += 64)
+        UNROLL for (int k = 0; k < 8; k++) {
+            if (ahead) fetch_v3(1, min(64, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 64, steps); s += 8)
+                t[k] += load_v3(a + s) *
+                    (wide ? load_v3(wide + k * steps + s) : load_v3(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v3(c, lane_sums_v3(t));
+}
+
+/* Like columns_v3, for up to 4 rows of a. The rows share the loads of b. */
+TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
+    const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    vec_v3 t[4][8];
+    UNROLL for (int k = 0; k < 8; k += 2) {
+        const float *const wide_k = wide ? wide + k * steps : NULL;
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_v3 sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v3){0};
+        fetch_v3(2, steps, b + (k + 32) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 8) {
+            const vec_v3 x0 = wide ? load_v3(wide_k + s) : load_v3(first + s),
+                x1 = wide ? load_v3(wide_k + steps + s) : load_v3(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_v3 y = load_v3(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
+}
+
+/* Like columns_v3, for any number of rows of a. */
+TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v3(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_v3(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_v3(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_v3(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_v3(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 8.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) {
+        columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
+        all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
+TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v3(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
+TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_v3 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v3(b + v * 8);
+    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
+}
+
+/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 64 lanes at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes;
+            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            asked = ask;
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
+    }
+}
+
+/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[288];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v3, so that results round equally. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[288 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/128, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/128, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/128);
+}
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot9_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_v3(rows, columns, /*steps=*/128, a, /*a_row=*/144, b, b_row, c, /*c_row=*/144);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET_v3 static void softmax_mrope_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
+        i1 = min(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 24576); /* [t: 64, j: 96] */
+    float *const key = (float *)(void *)(work + 49152); /* [d: 128, j: 96] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 16] */
+    float *const query_sin = (float *)(void *)(work + 4096); /* [t: 64, i: 16] */
+    float *const all_query = (float *)(void *)(work + 98304); /* [d: 128, i: 16, 8 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 163840); /* [i: 16, 8 times] */
+    float *const old_max = (float *)(void *)(work + 6144); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 164352); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 164864); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 165376); /* [e: 128, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 230912); /* [e: 128, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 128, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 128, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 296448); /* [d: 128, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 2048;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 128; d++) q_tile[d * 16 + i] = 0;
+        /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40,
+           1, 2)), 2), 0)) * 1 ... */
+        const int64_t t_2 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const ints_v3 t_3 = ((((i0 + i + lane_v3) + t_2) > 0) & ((i0 + i + lane_v3) + t_2)) | (~(((i0 + i + lane_v3)
+                + t_2) > 0) & (0 - (ints_v3){0}));
+            for (int64_t t = 0; t < 64; t++) {
+                const ints_v3 rows_1 = t_3;
+                ints_v3 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+                for (int lane = 0; lane < 8; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                    positions_array_stride_2);
+                const wide_v3 angle4 = (__builtin_convertvector(id_0, wide_v3) * 1.0) * rope_angle[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle4));
+                const ints_v3 rows_6 = t_3;
+                ints_v3 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+                for (int lane = 0; lane < 8; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                    positions_array_stride_2);
+                const wide_v3 angle7 = (__builtin_convertvector(id_5, wide_v3) * 1.0) * rope_angle[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle7));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t d = 0; d < 128; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 64) * 16 +
+                        i)) + ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 16 + i) * load_v3(query_sin + (d %
+                        64) * 16 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_max + i, splat_v3(-FLT_MAX));
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 128; e++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
+        /* key_cos = cos((id(positions, (b * n_k) + j, max(min(select(t < 16, 0, select(t < 40, 1, 2)), 2),
+           0)) * 1.0f) * rope_angle); key_ ... */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_10 = j0 + j + lane_v3;
+            for (int64_t t = 0; t < 64; t++) {
+                const ints_v3 rows_9 = t_10;
+                ints_v3 id_8 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+                for (int lane = 0; lane < 8; lane++) id_8[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_9[lane], n_k - 1) * positions_array_stride_1, id_8[lane], 3,
+                    positions_array_stride_2);
+                const wide_v3 angle11 = (__builtin_convertvector(id_8, wide_v3) * 1.0) * rope_angle[t];
+                store_v3(key_cos + t * 96 + j, cos_v3(&angle11));
+                const ints_v3 rows_13 = t_10;
+                ints_v3 id_12 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+                for (int lane = 0; lane < 8; lane++) id_12[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_13[lane], n_k - 1) * positions_array_stride_1, id_12[lane], 3,
+                    positions_array_stride_2);
+                const wide_v3 angle14 = (__builtin_convertvector(id_12, wide_v3) * 1.0) * rope_angle[t];
+                store_v3(key_sin + t * 96 + j, sin_v3(&angle14));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 128; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 64) * 96 + j)) +
+                        ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v3(key_sin + (d % 64) * 96
+                        + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 2048;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of key * query */
+            dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(old_max + i, load_v3(row_max + i));
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+                const int64_t t_15 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v3(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
+                                load_v3(score + j * 16 + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 old_max_17 = load_v3(old_max + i);
+                const vec_v3 old_max_new18 = exp2_v3(old_max_17 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new18);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new18);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new18);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_20 = load_v3(row_max + i);
+                vec_v3 row_sum_in = (vec_v3){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_19 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new21 = exp2_v3(score_19 - row_max_20);
+                    store_v3(score + j * 16 + i, score_new21);
+                    row_sum_in += score_new21;
+                }
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 in_region[2] = {0};
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
+                    const int64_t t_22 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_22), mask_v3);
+                    }
+                    add_seen_v3(128, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
+                }
+            } else
+                dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_sum_23 = load_v3(row_sum + i);
+                const mask_v3 t_24 = row_sum_23 == 0.0f;
+                for (int64_t e = 0; e < 128; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_24, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_23));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 128, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void softmax_mrope_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 128; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos((id(positions, (b * n_k) + max((r % n_q) + (n_k - n_q), 0), max(min(select(t < 16, 0,
+       select(t < 40, 1, 2)), 2), ... */
+    const int64_t t_2 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 8) {
+        const ints_v3 t_3 = (((((r + lane_v3) % n_q) + t_2) > 0) & (((r + lane_v3) % n_q) + t_2)) | (~((((r + lane_v3) %
+            n_q) + t_2) > 0) & (0 - (ints_v3){0}));
+        for (int64_t t = 0; t < 64; t++) {
+            const ints_v3 rows_1 = t_3;
+            ints_v3 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+            for (int lane = 0; lane < 8; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                positions_array_stride_2);
+            const wide_v3 angle4 = (__builtin_convertvector(id_0, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle4));
+            const ints_v3 rows_6 = t_3;
+            ints_v3 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+            for (int lane = 0; lane < 8; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                positions_array_stride_2);
+            const wide_v3 angle7 = (__builtin_convertvector(id_5, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle7));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        for (int64_t d = 0; d < 128; d++) {
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d % 64) * 64 + r)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v3(query_sin + (d % 64) * 64 + r))
+                * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void softmax_mrope_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 65536); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 65792); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 102912); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 103168); /* [r: 64, e: 128 of 144] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(carried_max + r, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + r, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r * 144 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 144 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void softmax_mrope_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 64, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 36864); /* [t: 64, j: 128 of 144] */
+    float *const key = (float *)(void *)(part->work + 73728); /* [d: 128, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const k_tile = (float *)(void *)(part->work + 147456); /* [d: 128, j: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state_max + (chunk - chunk0) * 9344 + r, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 9344 + r, splat_v3(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 9344 + r * 144 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
+        /* key_cos = cos((id(positions, (b * n_k) + j, max(min(select(t < 16, 0, select(t < 40, 1, 2)), 2),
+           0)) * 1.0f) * rope_angle); key_ ... */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_10 = j0 + j + lane_v3;
+            for (int64_t t = 0; t < 64; t++) {
+                const ints_v3 rows_9 = t_10;
+                ints_v3 id_8 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+                for (int lane = 0; lane < 8; lane++) id_8[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_9[lane], n_k - 1) * positions_array_stride_1, id_8[lane], 3,
+                    positions_array_stride_2);
+                const wide_v3 angle11 = (__builtin_convertvector(id_8, wide_v3) * 1.0) * rope_angle[t];
+                store_v3(key_cos + t * 144 + j, cos_v3(&angle11));
+                const ints_v3 rows_13 = t_10;
+                ints_v3 id_12 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+                for (int lane = 0; lane < 8; lane++) id_12[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_13[lane], n_k - 1) * positions_array_stride_1, id_12[lane], 3,
+                    positions_array_stride_2);
+                const wide_v3 angle14 = (__builtin_convertvector(id_12, wide_v3) * 1.0) * rope_angle[t];
+                store_v3(key_sin + t * 144 + j, sin_v3(&angle14));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 128; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 64) * 144 + j))
+                        + ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_v3(key_sin + (d % 64) *
+                        144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        /* score[r][j] = sum over d of query * key */
+        dot3_v3(round_up(j1 - j0, 8), rows, query, key, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 9344 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_15 = j0 + j + lane_v3;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_15 <= ((r % n_q) + n_k - n_q),
+                        mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lanes_max = splat_v3(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
+                    - j0, mask_v3), term, splat_v3(-INFINITY)));
+            }
+            const float largest = lane_max_v3(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 9344 + r]) state_max[(chunk - chunk0) * 9344 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            const vec_v3 old_max_16 = load_v3(old_max + r);
+            const vec_v3 old_max_new17 = exp2_v3(old_max_16 - load_v3(state_max + (chunk - chunk0) * 9344 + r));
+            store_v3(old_max + r, old_max_new17);
+            store_v3(state_sum + (chunk - chunk0) * 9344 + r, load_v3(state_sum + (chunk - chunk0) * 9344 + r) *
+                old_max_new17);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 9344
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 9344 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + (chunk - chunk0) * 9344 + r * 144 + e,
+                        load_v3(state + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v3 in_region[16] = {0};
+                const int64_t t_18 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_18, mask_v3);
+                }
+                add_seen_lanes_v3(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
+                    v_row, j1 - j0, in_region);
+            }
+        } else
+            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void softmax_mrope_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(part->shared + 65536); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 65792); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 102912); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 103168); /* [r: 64, e: 128 of 144] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 8) {
+            const vec_v3 carried_max_19 = load_v3(carried_max + r);
+            const vec_v3 before_max_new20 = carried_max_19;
+            const vec_v3 state_max_21 = load_v3(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_v3 carried_max_new22 = max_v3(load_v3(carried_max + r), state_max_21);
+            store_v3(carried_max + r, carried_max_new22);
+            const vec_v3 carried_factor_new23 = exp2_v3(before_max_new20 - carried_max_new22);
+            store_v3(carried_factor + r, carried_factor_new23);
+            const vec_v3 slot_factor_new24 = exp2_v3(state_max_21 - carried_max_new22);
+            store_v3(slot_factor + r, slot_factor_new24);
+            const vec_v3 carried_sum_25 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_25 * carried_factor_new23);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new23);
+            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 9344 + r) *
+                slot_factor_new24, splat_v3(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_26 = load_v3(carried + r * 144 + e);
+                    const float carried_factor_27 = carried_factor[r];
+                    store_v3(carried + r * 144 + e, carried_26 * carried_factor_27);
+                    store_v3(carried_compensation + r * 144 + e, load_v3(carried_compensation + r * 144 + e) *
+                        carried_factor_27);
+                    add_v3(carried + r * 144 + e, carried_compensation + r * 144 + e,
+                        load_v3(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v3 APART void softmax_mrope_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 65792); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 128 of 144] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float carried_sum_28 = carried_sum[r];
+                store_v3(result + r * 144 + e, (carried_sum_28 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 144 +
+                    e) / carried_sum_28);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 128; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET_v3 static void softmax_mrope_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_mrope_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_mrope_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_mrope_few_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_mrope_few_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_mrope_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is this thread's workspace. */
+TARGET_v3 static void softmax_mrope_prepare_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
+    float *const result = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const k_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_v3(k + i0 * k_row, k_row, i1 - i0, 128, k_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 128; d++) k_tile[d * 64 + i] = 0;
+    /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40, 1,
+       2)), 2), 0)) * 1 ... */
+    const int64_t t_2 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const ints_v3 t_3 = ((((i0 + i + lane_v3) + t_2) > 0) & ((i0 + i + lane_v3) + t_2)) | (~(((i0 + i + lane_v3) +
+            t_2) > 0) & (0 - (ints_v3){0}));
+        for (int64_t t = 0; t < 64; t++) {
+            const ints_v3 rows_1 = t_3;
+            ints_v3 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+            for (int lane = 0; lane < 8; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                positions_array_stride_2);
+            const wide_v3 angle4 = (__builtin_convertvector(id_0, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_cos + t * 64 + i, cos_v3(&angle4));
+            const ints_v3 rows_6 = t_3;
+            ints_v3 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+            for (int lane = 0; lane < 8; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                positions_array_stride_2);
+            const wide_v3 angle7 = (__builtin_convertvector(id_5, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_sin + t * 64 + i, sin_v3(&angle7));
+        }
+    }
+    /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t d = 0; d < 128; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(result + d * 64 + i, (load_v3(k_tile + d * 64 + i) * load_v3(query_cos + (d % 64) * 64 + i)) +
+                    ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v3(query_sin + (d % 64) * 64 +
+                    i)) * (float)((d < 64) ? (-1.0) : 1.0)));
+            }
+        }
+    }
+    /* out = result, transposed back */
+    transpose_v3(result, 64, 128, i1 - i0, out + i0 * out_row, out_row);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
+    float *const query = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const score = (float *)(void *)(work + 65536); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 256); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 512); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 768); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 139264); /* [e: 128, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 172032); /* [e: 128, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
+    /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40, 1,
+       2)), 2), 0)) * 1 ... */
+    const int64_t t_2 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const ints_v3 t_3 = ((((i0 + i + lane_v3) + t_2) > 0) & ((i0 + i + lane_v3) + t_2)) | (~(((i0 + i + lane_v3) +
+            t_2) > 0) & (0 - (ints_v3){0}));
+        for (int64_t t = 0; t < 64; t++) {
+            const ints_v3 rows_1 = t_3;
+            ints_v3 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+            for (int lane = 0; lane < 8; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                positions_array_stride_2);
+            const wide_v3 angle4 = (__builtin_convertvector(id_0, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_cos + t * 64 + i, cos_v3(&angle4));
+            const ints_v3 rows_6 = t_3;
+            ints_v3 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+            for (int lane = 0; lane < 8; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                positions_array_stride_2);
+            const wide_v3 angle7 = (__builtin_convertvector(id_5, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_sin + t * 64 + i, sin_v3(&angle7));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t d = 0; d < 128; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(query + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 64) * 64 + i)) +
+                    ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v3(query_sin + (d % 64) * 64 +
+                    i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(row_max + i, splat_v3(-FLT_MAX));
+        store_v3(row_sum + i, splat_v3(0.0f));
+        store_v3(row_sum_compensation + i, splat_v3(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        for (int64_t e = 0; e < 128; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * query */
+        dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(old_max + i, load_v3(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_8 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
+                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v3(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 old_max_10 = load_v3(old_max + i);
+            const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new11);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new11);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new11);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 row_max_13 = load_v3(row_max + i);
+            vec_v3 row_sum_in = (vec_v3){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_v3 score_12 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new14 = exp2_v3(score_12 - row_max_13);
+                store_v3(score + j * 64 + i, score_new14);
+                row_sum_in += score_new14;
+            }
+            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_v3 in_region[8] = {0};
+                if (finite_v3(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
+                const int64_t t_15 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_15), mask_v3);
+                }
+                add_seen_v3(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+            }
+        } else
+            dot8_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 row_sum_16 = load_v3(row_sum + i);
+        const mask_v3 t_17 = row_sum_16 == 0.0f;
+        for (int64_t e = 0; e < 128; e++) {
+            store_v3(sum + e * 64 + i, pick_v3(t_17, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_16));
+        }
+    }
+    /* out = sum, transposed back */
+    transpose_v3(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void softmax_mrope_extend_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 128; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos((id(positions, (b * n_k) + max((r % n_q) + (n_k - n_q), 0), max(min(select(t < 16, 0,
+       select(t < 40, 1, 2)), 2), ... */
+    const int64_t t_2 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 8) {
+        const ints_v3 t_3 = (((((r + lane_v3) % n_q) + t_2) > 0) & (((r + lane_v3) % n_q) + t_2)) | (~((((r + lane_v3) %
+            n_q) + t_2) > 0) & (0 - (ints_v3){0}));
+        for (int64_t t = 0; t < 64; t++) {
+            const ints_v3 rows_1 = t_3;
+            ints_v3 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+            for (int lane = 0; lane < 8; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                positions_array_stride_2);
+            const wide_v3 angle4 = (__builtin_convertvector(id_0, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_cos + t * 64 + r, cos_v3(&angle4));
+            const ints_v3 rows_6 = t_3;
+            ints_v3 id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
+            for (int lane = 0; lane < 8; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                positions_array_stride_2);
+            const wide_v3 angle7 = (__builtin_convertvector(id_5, wide_v3) * 1.0) * rope_angle[t];
+            store_v3(query_sin + t * 64 + r, sin_v3(&angle7));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        for (int64_t d = 0; d < 128; d++) {
+            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 64 + r) * load_v3(query_cos + (d % 64) * 64 + r)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_v3(query_sin + (d % 64) * 64 + r))
+                * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_v3(query + r0, 64, 128, r1 - r0, query_turned + r0 * 144, 144);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void softmax_mrope_extend_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 102400); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 102656); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 139776); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 140032); /* [r: 64, e: 128 of 144] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(carried_max + r, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + r, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r * 144 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 144 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void softmax_mrope_extend_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state_max + (chunk - chunk0) * 9344 + r, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 9344 + r, splat_v3(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 9344 + r * 144 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* score[r][j] = sum over d of query_turned * k */
+        dot9_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 9344 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_8 = j0 + j + lane_v3;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                        mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lanes_max = splat_v3(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
+                    - j0, mask_v3), term, splat_v3(-INFINITY)));
+            }
+            const float largest = lane_max_v3(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 9344 + r]) state_max[(chunk - chunk0) * 9344 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            const vec_v3 old_max_9 = load_v3(old_max + r);
+            const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(state_max + (chunk - chunk0) * 9344 + r));
+            store_v3(old_max + r, old_max_new10);
+            store_v3(state_sum + (chunk - chunk0) * 9344 + r, load_v3(state_sum + (chunk - chunk0) * 9344 + r) *
+                old_max_new10);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 9344
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 9344 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + (chunk - chunk0) * 9344 + r * 144 + e,
+                        load_v3(state + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v3 in_region[16] = {0};
+                const int64_t t_11 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_11, mask_v3);
+                }
+                add_seen_lanes_v3(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
+                    v_row, j1 - j0, in_region);
+            }
+        } else
+            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void softmax_mrope_extend_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(part->shared + 102400); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 102656); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 139776); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 140032); /* [r: 64, e: 128 of 144] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 8) {
+            const vec_v3 carried_max_12 = load_v3(carried_max + r);
+            const vec_v3 before_max_new13 = carried_max_12;
+            const vec_v3 state_max_14 = load_v3(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_v3 carried_max_new15 = max_v3(load_v3(carried_max + r), state_max_14);
+            store_v3(carried_max + r, carried_max_new15);
+            const vec_v3 carried_factor_new16 = exp2_v3(before_max_new13 - carried_max_new15);
+            store_v3(carried_factor + r, carried_factor_new16);
+            const vec_v3 slot_factor_new17 = exp2_v3(state_max_14 - carried_max_new15);
+            store_v3(slot_factor + r, slot_factor_new17);
+            const vec_v3 carried_sum_18 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new16);
+            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 9344 + r) *
+                slot_factor_new17, splat_v3(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_19 = load_v3(carried + r * 144 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    store_v3(carried + r * 144 + e, carried_19 * carried_factor_20);
+                    store_v3(carried_compensation + r * 144 + e, load_v3(carried_compensation + r * 144 + e) *
+                        carried_factor_20);
+                    add_v3(carried + r * 144 + e, carried_compensation + r * 144 + e,
+                        load_v3(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v3 APART void softmax_mrope_extend_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 102656); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 128 of 144] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float carried_sum_21 = carried_sum[r];
+                store_v3(result + r * 144 + e, (carried_sum_21 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 144 +
+                    e) / carried_sum_21);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 128; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET_v3 static void softmax_mrope_extend_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_mrope_extend_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_mrope_extend_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_mrope_extend_few_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_mrope_extend_few_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_mrope_extend_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
+}
+#endif
+
+/* ==== generic ==== */
+
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
+/* Returns a in the lanes of the mask, and b in the other lanes. */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
+static const ints_any lane_any = {0, 1, 2, 3};
+
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+
+/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
+   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
+INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
+{
+    const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
+    const wide_any n = t - 6755399441055744.0;
+    const wide_any left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
+    const ints_any turns = (ints_any)t + quarter;
+    const vec_any r = __builtin_convertvector(left, vec_any), z = r * r;
+    const vec_any s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_any c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any);
+    const mask_any negative = __builtin_convertvector((turns & 2), mask_any);
+    return (vec_any)((mask_any)pick_any(odd, c, s) ^ (negative << 30));
+}
+
+INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
+INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
+
+/* Returns the sum over the lanes of x. */
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
+INLINE float lane_max_any(vec_any x)
+{
+    x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
+    x = max_any(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
+INLINE vec_any lane_sums_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 4, 2, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 5, 3,
+            7);
+    UNROLL for (int r = 0; r < 4; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 4, 5) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 6,
+            7);
+    return t[0];
+}
+
+/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early. */
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
+    store_any(sum, new);
+}
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (update == 3) {
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
+   - whole: b has all 4 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 4 rows to prefetch, or NULL */
+INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_any t[4];
+    UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
+    for (int64_t first = 0; first < steps; first += 32)
+        UNROLL for (int k = 0; k < 4; k++) {
+            if (ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 32, steps); s += 4)
+                t[k] += load_any(a + s) *
+                    (wide ? load_any(wide + k * steps + s) : load_any(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_any(c, lane_sums_any(t));
+}
+
+/* Like columns_any, for up to 4 rows of a. The rows share the loads of b. */
+INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    vec_any t[4][4];
+    UNROLL for (int k = 0; k < 4; k += 2) {
+        const float *const wide_k = wide ? wide + k * steps : NULL;
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_any sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_any){0};
+        fetch_any(2, steps, b + (k + 64) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 4) {
+            const vec_any x0 = wide ? load_any(wide_k + s) : load_any(first + s),
+                x1 = wide ? load_any(wide_k + steps + s) : load_any(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_any y = load_any(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
+}
+
+/* Like columns_any, for any number of rows of a. */
+INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_any(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_any(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_any(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_any(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_any(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 4.
+   - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
+INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) {
+        fetch_any(4, steps, b + 64 * b_row, b_row);
+        columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
+        all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
+   of a row of `next` are prefetched too. A later product reads `next`. */
+INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_any(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
+INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_any sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_any(b + v * 4);
+    UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
+}
+
+/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 32 lanes at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
+            int64_t x = 0;
+            for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes;
+            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            asked = ask;
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
+    }
+}
+
+/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[288];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_any, so that results round equally. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[288 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
+}
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
+}
+APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/128, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/128, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144,
+        /*a_step=*/1, b, b_step, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/128);
+}
+APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+APART void dot9_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_any(rows, columns, /*steps=*/128, a, /*a_row=*/144, b, b_row, c, /*c_row=*/144);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+static void softmax_mrope_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 64, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 24576); /* [t: 64, j: 96] */
+    float *const key = (float *)(void *)(work + 49152); /* [d: 128, j: 96] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 16] */
+    float *const query_sin = (float *)(void *)(work + 4096); /* [t: 64, i: 16] */
+    float *const all_query = (float *)(void *)(work + 98304); /* [d: 128, i: 16, 4 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 131072); /* [i: 16, 4 times] */
+    float *const old_max = (float *)(void *)(work + 6144); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 131328); /* [i: 16, 4 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 131584); /* [i: 16, 4 times] */
+    float *const all_sum = (float *)(void *)(work + 131840); /* [e: 128, i: 16, 4 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 164608); /* [e: 128, i: 16, 4 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 128, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 128, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 197376); /* [d: 128, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 2048;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 128; d++) q_tile[d * 16 + i] = 0;
+        /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40,
+           1, 2)), 2), 0)) * 1 ... */
+        const int64_t t_2 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const ints_any t_3 = ((((i0 + i + lane_any) + t_2) > 0) & ((i0 + i + lane_any) + t_2)) | (~(((i0 + i +
+                lane_any) + t_2) > 0) & (0 - (ints_any){0}));
+            for (int64_t t = 0; t < 64; t++) {
+                const ints_any rows_1 = t_3;
+                ints_any id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+                for (int lane = 0; lane < 4; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                    positions_array_stride_2);
+                const wide_any angle4 = (__builtin_convertvector(id_0, wide_any) * 1.0) * rope_angle[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle4));
+                const ints_any rows_6 = t_3;
+                ints_any id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+                for (int lane = 0; lane < 4; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                    positions_array_stride_2);
+                const wide_any angle7 = (__builtin_convertvector(id_5, wide_any) * 1.0) * rope_angle[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle7));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t d = 0; d < 128; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 64) * 16 +
+                        i)) + ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 16 + i) * load_any(query_sin + (d %
+                        64) * 16 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_max + i, splat_any(-FLT_MAX));
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 128; e++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
+        /* key_cos = cos((id(positions, (b * n_k) + j, max(min(select(t < 16, 0, select(t < 40, 1, 2)), 2),
+           0)) * 1.0f) * rope_angle); key_ ... */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_10 = j0 + j + lane_any;
+            for (int64_t t = 0; t < 64; t++) {
+                const ints_any rows_9 = t_10;
+                ints_any id_8 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+                for (int lane = 0; lane < 4; lane++) id_8[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_9[lane], n_k - 1) * positions_array_stride_1, id_8[lane], 3,
+                    positions_array_stride_2);
+                const wide_any angle11 = (__builtin_convertvector(id_8, wide_any) * 1.0) * rope_angle[t];
+                store_any(key_cos + t * 96 + j, cos_any(&angle11));
+                const ints_any rows_13 = t_10;
+                ints_any id_12 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+                for (int lane = 0; lane < 4; lane++) id_12[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_13[lane], n_k - 1) * positions_array_stride_1, id_12[lane], 3,
+                    positions_array_stride_2);
+                const wide_any angle14 = (__builtin_convertvector(id_12, wide_any) * 1.0) * rope_angle[t];
+                store_any(key_sin + t * 96 + j, sin_any(&angle14));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 128; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 64) * 96 + j))
+                        + ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_any(key_sin + (d % 64) *
+                        96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 2048;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of key * query */
+            dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(old_max + i, load_any(row_max + i));
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+                const int64_t t_15 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_16 = (i0 + i + lane_any) + t_15;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any),
+                            load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_any(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                                load_any(score + j * 16 + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any old_max_17 = load_any(old_max + i);
+                const vec_any old_max_new18 = exp2_any(old_max_17 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new18);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new18);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new18);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_20 = load_any(row_max + i);
+                vec_any row_sum_in = (vec_any){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_19 = load_any(score + j * 16 + i);
+                    const vec_any score_new21 = exp2_any(score_19 - row_max_20);
+                    store_any(score + j * 16 + i, score_new21);
+                    row_sum_in += score_new21;
+                }
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any in_region[4] = {0};
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
+                    const int64_t t_22 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_22), mask_any);
+                    }
+                    add_seen_any(128, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
+                }
+            } else
+                dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_sum_23 = load_any(row_sum + i);
+                const mask_any t_24 = row_sum_23 == 0.0f;
+                for (int64_t e = 0; e < 128; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_24, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_23));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 128, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void softmax_mrope_few_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 128; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos((id(positions, (b * n_k) + max((r % n_q) + (n_k - n_q), 0), max(min(select(t < 16, 0,
+       select(t < 40, 1, 2)), 2), ... */
+    const int64_t t_2 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 4) {
+        const ints_any t_3 = (((((r + lane_any) % n_q) + t_2) > 0) & (((r + lane_any) % n_q) + t_2)) | (~((((r +
+            lane_any) % n_q) + t_2) > 0) & (0 - (ints_any){0}));
+        for (int64_t t = 0; t < 64; t++) {
+            const ints_any rows_1 = t_3;
+            ints_any id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+            for (int lane = 0; lane < 4; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                positions_array_stride_2);
+            const wide_any angle4 = (__builtin_convertvector(id_0, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle4));
+            const ints_any rows_6 = t_3;
+            ints_any id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+            for (int lane = 0; lane < 4; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                positions_array_stride_2);
+            const wide_any angle7 = (__builtin_convertvector(id_5, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle7));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        for (int64_t d = 0; d < 128; d++) {
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d % 64) * 64 + r)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_any(query_sin + (d % 64) * 64 +
+                r)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void softmax_mrope_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 65536); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 65792); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 102912); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 103168); /* [r: 64, e: 128 of 144] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(carried_max + r, splat_any(-FLT_MAX));
+        store_any(carried_sum + r, splat_any(0.0f));
+        store_any(carried_sum_compensation + r, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r * 144 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 144 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void softmax_mrope_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 64, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 36864); /* [t: 64, j: 128 of 144] */
+    float *const key = (float *)(void *)(part->work + 73728); /* [d: 128, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const k_tile = (float *)(void *)(part->work + 147456); /* [d: 128, j: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state_max + (chunk - chunk0) * 9344 + r, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 9344 + r, splat_any(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 9344 + r * 144 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
+        /* key_cos = cos((id(positions, (b * n_k) + j, max(min(select(t < 16, 0, select(t < 40, 1, 2)), 2),
+           0)) * 1.0f) * rope_angle); key_ ... */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_10 = j0 + j + lane_any;
+            for (int64_t t = 0; t < 64; t++) {
+                const ints_any rows_9 = t_10;
+                ints_any id_8 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+                for (int lane = 0; lane < 4; lane++) id_8[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_9[lane], n_k - 1) * positions_array_stride_1, id_8[lane], 3,
+                    positions_array_stride_2);
+                const wide_any angle11 = (__builtin_convertvector(id_8, wide_any) * 1.0) * rope_angle[t];
+                store_any(key_cos + t * 144 + j, cos_any(&angle11));
+                const ints_any rows_13 = t_10;
+                ints_any id_12 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+                for (int lane = 0; lane < 4; lane++) id_12[lane] = id_along(positions_array + (b + call->first_sequence)
+                    * positions_array_stride_0 + min(rows_13[lane], n_k - 1) * positions_array_stride_1, id_12[lane], 3,
+                    positions_array_stride_2);
+                const wide_any angle14 = (__builtin_convertvector(id_12, wide_any) * 1.0) * rope_angle[t];
+                store_any(key_sin + t * 144 + j, sin_any(&angle14));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 128; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 64) * 144 +
+                        j)) + ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_any(key_sin + (d %
+                        64) * 144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
+                }
+            }
+        }
+        /* score[r][j] = sum over d of query * key */
+        dot3_any(round_up(j1 - j0, 4), rows, query, key, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 9344 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_15 = j0 + j + lane_any;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_15 <= ((r % n_q) + n_k - n_q),
+                        mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lanes_max = splat_any(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
+                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
+            }
+            const float largest = lane_max_any(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 9344 + r]) state_max[(chunk - chunk0) * 9344 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            const vec_any old_max_16 = load_any(old_max + r);
+            const vec_any old_max_new17 = exp2_any(old_max_16 - load_any(state_max + (chunk - chunk0) * 9344 + r));
+            store_any(old_max + r, old_max_new17);
+            store_any(state_sum + (chunk - chunk0) * 9344 + r, load_any(state_sum + (chunk - chunk0) * 9344 + r) *
+                old_max_new17);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
+                    9344 + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 9344 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + (chunk - chunk0) * 9344 + r * 144 + e,
+                        load_any(state + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_any in_region[32] = {0};
+                const int64_t t_18 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_18, mask_any);
+                }
+                add_seen_lanes_any(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
+                    v_row, j1 - j0, in_region);
+            }
+        } else
+            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void softmax_mrope_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(part->shared + 65536); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 65792); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 102912); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 103168); /* [r: 64, e: 128 of 144] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 4) {
+            const vec_any carried_max_19 = load_any(carried_max + r);
+            const vec_any before_max_new20 = carried_max_19;
+            const vec_any state_max_21 = load_any(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_any carried_max_new22 = max_any(load_any(carried_max + r), state_max_21);
+            store_any(carried_max + r, carried_max_new22);
+            const vec_any carried_factor_new23 = exp2_any(before_max_new20 - carried_max_new22);
+            store_any(carried_factor + r, carried_factor_new23);
+            const vec_any slot_factor_new24 = exp2_any(state_max_21 - carried_max_new22);
+            store_any(slot_factor + r, slot_factor_new24);
+            const vec_any carried_sum_25 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_25 * carried_factor_new23);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new23);
+            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 9344 + r) *
+                slot_factor_new24, splat_any(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_26 = load_any(carried + r * 144 + e);
+                    const float carried_factor_27 = carried_factor[r];
+                    store_any(carried + r * 144 + e, carried_26 * carried_factor_27);
+                    store_any(carried_compensation + r * 144 + e, load_any(carried_compensation + r * 144 + e) *
+                        carried_factor_27);
+                    add_any(carried + r * 144 + e, carried_compensation + r * 144 + e,
+                        load_any(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+APART void softmax_mrope_few_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 65792); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 128 of 144] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float carried_sum_28 = carried_sum[r];
+                store_any(result + r * 144 + e, (carried_sum_28 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 144
+                    + e) / carried_sum_28);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 128; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+static void softmax_mrope_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_mrope_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_mrope_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_mrope_few_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_mrope_few_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_mrope_few_queries_any(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is this thread's workspace. */
+static void softmax_mrope_prepare_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
+    float *const result = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const k_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    transpose_any(k + i0 * k_row, k_row, i1 - i0, 128, k_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 128; d++) k_tile[d * 64 + i] = 0;
+    /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40, 1,
+       2)), 2), 0)) * 1 ... */
+    const int64_t t_2 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const ints_any t_3 = ((((i0 + i + lane_any) + t_2) > 0) & ((i0 + i + lane_any) + t_2)) | (~(((i0 + i + lane_any)
+            + t_2) > 0) & (0 - (ints_any){0}));
+        for (int64_t t = 0; t < 64; t++) {
+            const ints_any rows_1 = t_3;
+            ints_any id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+            for (int lane = 0; lane < 4; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                positions_array_stride_2);
+            const wide_any angle4 = (__builtin_convertvector(id_0, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_cos + t * 64 + i, cos_any(&angle4));
+            const ints_any rows_6 = t_3;
+            ints_any id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+            for (int lane = 0; lane < 4; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                positions_array_stride_2);
+            const wide_any angle7 = (__builtin_convertvector(id_5, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_sin + t * 64 + i, sin_any(&angle7));
+        }
+    }
+    /* result = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t d = 0; d < 128; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(result + d * 64 + i, (load_any(k_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i))
+                    + ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) *
+                    64 + i)) * (float)((d < 64) ? (-1.0) : 1.0)));
+            }
+        }
+    }
+    /* out = result, transposed back */
+    transpose_any(result, 64, 128, i1 - i0, out + i0 * out_row, out_row);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 64, i: 64] */
+    float *const query_sin = (float *)(void *)(work + 16384); /* [t: 64, i: 64] */
+    float *const query = (float *)(void *)(work + 32768); /* [d: 128, i: 64] */
+    float *const score = (float *)(void *)(work + 65536); /* [j: 288, i: 64] */
+    float *const row_max = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 256); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 512); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 768); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 139264); /* [e: 128, i: 64] */
+    float *const sum_compensation = (float *)(void *)(work + 172032); /* [e: 128, i: 64] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 128, i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
+    /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40, 1,
+       2)), 2), 0)) * 1 ... */
+    const int64_t t_2 = n_k - n_q;
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const ints_any t_3 = ((((i0 + i + lane_any) + t_2) > 0) & ((i0 + i + lane_any) + t_2)) | (~(((i0 + i + lane_any)
+            + t_2) > 0) & (0 - (ints_any){0}));
+        for (int64_t t = 0; t < 64; t++) {
+            const ints_any rows_1 = t_3;
+            ints_any id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+            for (int lane = 0; lane < 4; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                positions_array_stride_2);
+            const wide_any angle4 = (__builtin_convertvector(id_0, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_cos + t * 64 + i, cos_any(&angle4));
+            const ints_any rows_6 = t_3;
+            ints_any id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+            for (int lane = 0; lane < 4; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                positions_array_stride_2);
+            const wide_any angle7 = (__builtin_convertvector(id_5, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_sin + t * 64 + i, sin_any(&angle7));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t d = 0; d < 128; d++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(query + d * 64 + i, ((load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i))
+                    + ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) *
+                    64 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+            }
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(row_max + i, splat_any(-FLT_MAX));
+        store_any(row_sum + i, splat_any(0.0f));
+        store_any(row_sum_compensation + i, splat_any(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        for (int64_t e = 0; e < 128; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(sum + e * 64 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * query */
+        dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(old_max + i, load_any(row_max + i));
+        }
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+            const int64_t t_8 = n_k - n_q;
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_9 = (i0 + i + lane_any) + t_8;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
+                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_any(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                            load_any(score + j * 64 + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any old_max_10 = load_any(old_max + i);
+            const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new11);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new11);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new11);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any row_max_13 = load_any(row_max + i);
+            vec_any row_sum_in = (vec_any){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const vec_any score_12 = load_any(score + j * 64 + i);
+                const vec_any score_new14 = exp2_any(score_12 - row_max_13);
+                store_any(score + j * 64 + i, score_new14);
+                row_sum_in += score_new14;
+            }
+            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                mask_any in_region[16] = {0};
+                if (finite_any(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
+                const int64_t t_15 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_15), mask_any);
+                }
+                add_seen_any(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
+            }
+        } else
+            dot8_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any row_sum_16 = load_any(row_sum + i);
+        const mask_any t_17 = row_sum_16 == 0.0f;
+        for (int64_t e = 0; e < 128; e++) {
+            store_any(sum + e * 64 + i, pick_any(t_17, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_16));
+        }
+    }
+    /* out = sum, transposed back */
+    transpose_any(sum, 64, 128, i1 - i0, out + i0 * out_row, out_row);
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void softmax_mrope_extend_few_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const int32_t *const positions_array = call->params->positions;
+    const int64_t positions_array_stride_0 = call->at.positions[0];
+    const int64_t positions_array_stride_1 = call->at.positions[1];
+    const int64_t positions_array_stride_2 = call->at.positions[2];
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 128; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos((id(positions, (b * n_k) + max((r % n_q) + (n_k - n_q), 0), max(min(select(t < 16, 0,
+       select(t < 40, 1, 2)), 2), ... */
+    const int64_t t_2 = n_k - n_q;
+    for (int64_t r = r0; r < r1; r += 4) {
+        const ints_any t_3 = (((((r + lane_any) % n_q) + t_2) > 0) & (((r + lane_any) % n_q) + t_2)) | (~((((r +
+            lane_any) % n_q) + t_2) > 0) & (0 - (ints_any){0}));
+        for (int64_t t = 0; t < 64; t++) {
+            const ints_any rows_1 = t_3;
+            ints_any id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+            for (int lane = 0; lane < 4; lane++) id_0[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_1[lane], n_k - 1) * positions_array_stride_1, id_0[lane], 3,
+                positions_array_stride_2);
+            const wide_any angle4 = (__builtin_convertvector(id_0, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_cos + t * 64 + r, cos_any(&angle4));
+            const ints_any rows_6 = t_3;
+            ints_any id_5 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
+            for (int lane = 0; lane < 4; lane++) id_5[lane] = id_along(positions_array + (b + call->first_sequence) *
+                positions_array_stride_0 + min(rows_6[lane], n_k - 1) * positions_array_stride_1, id_5[lane], 3,
+                positions_array_stride_2);
+            const wide_any angle7 = (__builtin_convertvector(id_5, wide_any) * 1.0) * rope_angle[t];
+            store_any(query_sin + t * 64 + r, sin_any(&angle7));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        for (int64_t d = 0; d < 128; d++) {
+            store_any(query + d * 64 + r, ((load_any(q_tile + d * 64 + r) * load_any(query_cos + (d % 64) * 64 + r)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + r) * load_any(query_sin + (d % 64) * 64 +
+                r)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_any(query + r0, 64, 128, r1 - r0, query_turned + r0 * 144, 144);
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void softmax_mrope_extend_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 102400); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 102656); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 139776); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 140032); /* [r: 64, e: 128 of 144] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(carried_max + r, splat_any(-FLT_MAX));
+        store_any(carried_sum + r, splat_any(0.0f));
+        store_any(carried_sum_compensation + r, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r * 144 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 144 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void softmax_mrope_extend_few_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state_max + (chunk - chunk0) * 9344 + r, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 9344 + r, splat_any(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 9344 + r * 144 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* score[r][j] = sum over d of query_turned * k */
+        dot9_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 9344 + r));
+        }
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_8 = j0 + j + lane_any;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                        mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lanes_max = splat_any(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
+                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
+            }
+            const float largest = lane_max_any(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 9344 + r]) state_max[(chunk - chunk0) * 9344 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            const vec_any old_max_9 = load_any(old_max + r);
+            const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(state_max + (chunk - chunk0) * 9344 + r));
+            store_any(old_max + r, old_max_new10);
+            store_any(state_sum + (chunk - chunk0) * 9344 + r, load_any(state_sum + (chunk - chunk0) * 9344 + r) *
+                old_max_new10);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
+                    9344 + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 9344 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + (chunk - chunk0) * 9344 + r * 144 + e,
+                        load_any(state + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_any in_region[32] = {0};
+                const int64_t t_11 = (r % n_q) + n_k - n_q;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_11, mask_any);
+                }
+                add_seen_lanes_any(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
+                    v_row, j1 - j0, in_region);
+            }
+        } else
+            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void softmax_mrope_extend_few_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(part->shared + 102400); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 102656); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 139776); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 140032); /* [r: 64, e: 128 of 144] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 4) {
+            const vec_any carried_max_12 = load_any(carried_max + r);
+            const vec_any before_max_new13 = carried_max_12;
+            const vec_any state_max_14 = load_any(state_max + (chunk - chunk0) * 9344 + r);
+            const vec_any carried_max_new15 = max_any(load_any(carried_max + r), state_max_14);
+            store_any(carried_max + r, carried_max_new15);
+            const vec_any carried_factor_new16 = exp2_any(before_max_new13 - carried_max_new15);
+            store_any(carried_factor + r, carried_factor_new16);
+            const vec_any slot_factor_new17 = exp2_any(state_max_14 - carried_max_new15);
+            store_any(slot_factor + r, slot_factor_new17);
+            const vec_any carried_sum_18 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new16);
+            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 9344 + r) *
+                slot_factor_new17, splat_any(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_19 = load_any(carried + r * 144 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    store_any(carried + r * 144 + e, carried_19 * carried_factor_20);
+                    store_any(carried_compensation + r * 144 + e, load_any(carried_compensation + r * 144 + e) *
+                        carried_factor_20);
+                    add_any(carried + r * 144 + e, carried_compensation + r * 144 + e,
+                        load_any(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+APART void softmax_mrope_extend_few_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 102656); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 128 of 144] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 128; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float carried_sum_21 = carried_sum[r];
+                store_any(result + r * 144 + e, (carried_sum_21 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 144
+                    + e) / carried_sum_21);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 128; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+static void softmax_mrope_extend_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_mrope_extend_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_mrope_extend_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_mrope_extend_few_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_mrope_extend_few_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_mrope_extend_few_queries_any(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* ==== which version this machine runs ==== */
+struct version {
+    /* computes a task on one thread */
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
+    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
+};
+
+/* Returns whether a few queries take less time one by one than as one tile. A single query has an overhead of 10
+   vectors, and a tile has an overhead of 40 vectors. Both were measured with AVX2 and SSE2. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
+{
+    (void)n_k;
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4) {
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_mrope_few_v4, .tile = 0,
+            .own = 221184, .of_pair = 256, .shared = 140032, .slot = 37376, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_mrope_rows_v4, .tile = 256, .own = 543744, .of_pair = 256};
+    }
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3) {
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_mrope_few_v3, .tile = 0,
+            .own = 221184, .of_pair = 256, .shared = 140032, .slot = 37376, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_mrope_rows_v3, .tile = 128, .own = 345600, .of_pair = 256};
+    }
+#endif
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_mrope_few_any, .tile = 0,
+        .own = 221184, .of_pair = 256, .shared = 140032, .slot = 37376, .slots = 4, .together = 1};
+    return (struct version){.rows = softmax_mrope_rows_any, .tile = 64, .own = 246528, .of_pair = 256};
+}
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if a call saves values or has many
+   queries, because its queries are in the lanes. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slots * v->slot;
+}
+
+/* ==== the interface ==== */
+/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
+   thread per processor, because OpenMP's default may change later. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+/* Returns p->threads, or a default if it is 0. The default exceeds the number of processors only if the workspace has
+   room. */
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+#else
+    (void)workspace_bytes;
+    (void)bytes_a_thread;
+    return 1;
+#endif
+}
+
+/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
+   `threads` threads. OpenMP may have started fewer. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = number;
+    part->threads = there;
+    part->segments = 0;
+    part->work = workspace + (size_t)number * v->own;
+    part->shared = workspace + all * v->own;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
+}
+
+size_t softmax_mrope_params_size(void)
+{
+    return 0;
+}
+
+int softmax_mrope_params_init(struct softmax_mrope_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct softmax_mrope_params){0};
+    return 0;
+}
+
+/* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
+   `given` is NULL, the array is contiguous. Returns an error if
+   - a stride is negative,
+   - the offset of an element overflows, or
+   - the array is not aligned to its elements. */
+static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
+    size_t element)
+{
+    const int64_t most = INT64_MAX / 8;
+    int64_t contiguous = 1, last = 0;
+    int any = 0;
+    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
+    for (int k = axes - 1; k >= 0; k--) {
+        int64_t stride = contiguous;
+        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
+        if (stride < 0) return ATTN_EPROBLEM;
+        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
+        if (size[k] > 1) last += stride * (size[k] - 1);
+        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
+        if (size[k] > 1) contiguous *= size[k];
+        to[k] = stride;
+    }
+    return 0;
+}
+
+/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
+static int set_strides(struct call *call)
+{
+    const struct attn_problem *const p = &call->p;
+    const struct softmax_mrope_params *const params = call->params;
+    const struct softmax_mrope_strides *const given = params->strides;
+    int error = 0;
+    (void)p;
+    if (!error)
+        error = fill_strides(call->at.positions, given ? given->positions : NULL, (const int64_t[]){p->batch, p->n_k,
+            3}, 3,
+            params->positions, sizeof *params->positions);
+
+    return error;
+}
+
+/* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
+static size_t max_bytes_a_thread(int64_t n_k)
+{
+    static const int64_t from[] = {0};
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
+size_t softmax_mrope_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
+}
+
+/* Returns whether this machine can run the version. */
+static int runs(const struct version *v)
+{
+    return v->rows || v->head;
+}
+
+/* A running call, shared by its threads. */
+struct work {
+    const struct call *call;
+    const struct version *this;
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    int threads;          /* requested threads; OpenMP may start fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
+    unsigned char *workspace;
+    size_t bytes; /* bytes of workspace per thread */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
+};
+
+/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
+   library. */
+INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
+INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
+
+/* Calls on(w) in all threads of the call. */
+static void in_threads(struct work *w, void (*on)(void *work))
+{
+    const struct attn_team *const team = w->call->p.team;
+    if (w->threads == 1)
+        on(w);
+    else if (team)
+        team->run(on, w, (unsigned)w->threads, 0);
+    else {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(w->threads)
+#endif
+        on(w);
+    }
+}
+
+static void work_on(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct version *const this = w->this;
+    const int number = take_number(w);
+    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
+    struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
+    for (int64_t task; (task = take_task(w)) < w->alone;) {
+        if (this->head)
+            this->head(w->call, task, &part);
+        else
+            this->rows(w->call, task, own);
+    }
+    if (!this->head || w->alone == w->tasks) return;
+    part.threads = w->threads;
+    synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
+    together(this, w->threads, number, w->there, w->workspace, &part);
+    for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
+}
+
+/* Returns the number of threads with enough work. A thread needs 2^18 multiply-adds, which take about the time to
+   wake it. A head takes the time of about 2^15 more. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    if (p->threads == 0 || p->team) threads = useful_threads(p, this, threads);
+    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
+    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    work.tasks = work.alone = tasks;
+    if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
+    in_threads(&work, work_on);
+    return 0;
+}
+
+int softmax_mrope_forward(const struct attn_problem *problem, const struct softmax_mrope_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 128, 128, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if (!params || !params->positions) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+}
+
+/* ==== the state of sequences that grow ==== */
+/* A state is one block of memory with
+   - this header
+   - a struct sequence for each sequence
+   - the sums over the first keys of each sequence
+   - earlier sums, to which a sequence can go back
+   - rows of the keys and values that are not in the sums, or that the kernel reads one by one */
+struct state_header {
+    char magic[8];
+    uint32_t format, byte_order;
+    char name[64]; /* the name of the kernel */
+    uint64_t fingerprint; /* identifies the spec and the layout of the state */
+    int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
+    int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
+    int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
+    uint64_t bytes; /* size of the state */
+    uint64_t check; /* a hash of the members above and of the sequences */
+};
+struct sequence { /* The members of this struct are positions. */
+    int64_t length, first; /* length: the position after the last token; first: start + the number of dropped rows */
+    int64_t summed;        /* the sums contain the keys before this position */
+    int64_t start;         /* the position of the first token */
+    int64_t min_length;    /* truncate refuses a smaller length, except `start` */
+    int64_t oldest;        /* the oldest stored sums contain the keys before this position */
+};
+/* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
+enum { ROW_ARRAYS = 3, GIVEN = ROW_ARRAYS, SUMS = ROW_ARRAYS };
+/* Addresses inside a state. */
+struct places {
+    struct state_header *header;
+    struct sequence *sequence;
+    unsigned char *kept, *work; /* kept: the sums of all heads; work: the workspace of softmax_mrope_state_fold */
+    unsigned char *earlier; /* for each sequence, a ring of earlier sums of all heads */
+    unsigned char *rows[ROW_ARRAYS]; /* the rows of each array: [batch, heads, rows, …] */
+};
+
+/* The bytes of one row of each array. */
+static const int64_t row_bytes_of[GIVEN] = {128 * (int64_t)sizeof(float), 128 * (int64_t)sizeof(float),
+    3 * (int64_t)sizeof(int32_t)};
+
+/* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
+{
+    const int64_t of_array[GIVEN] = {kv_heads, kv_heads, 1};
+    (void)heads;
+    (void)kv_heads;
+    return of_array[array];
+}
+
+/* Returns the number of rows before row 0 of an array. Only prefix sums have some.
+   - Row -1 has the sums before row 0. The sums of row 0 continue from it.
+   - Row -2 has the total up to the last restart of the sums. Only states that can be joined have it. */
+INLINE int64_t rows_before(int array) { return array < SUMS ? 0 : 1 + 0; }
+/* Returns whether row -1 of an array moves with its other rows. */
+INLINE int64_t row_before(int array) { return array >= SUMS; }
+
+/* The addresses of row 0 of each array, and the strides of the arrays in bytes. */
+struct rows {
+    unsigned char *at[GIVEN];
+    struct attn_strides strides[GIVEN];
+};
+
+static struct attn_strides in_bytes(struct attn_strides s, size_t element)
+{
+    const int64_t n = (int64_t)element;
+    return (struct attn_strides){s.batch * n, s.head * n, s.row * n};
+}
+
+static struct attn_strides in_elements(struct attn_strides s, size_t element)
+{
+    const int64_t n = (int64_t)element;
+    return (struct attn_strides){s.batch / n, s.head / n, s.row / n};
+}
+
+/* Makes the call read keys, values and parameters from `rows`. */
+static void set_rows(struct call *call, const struct rows *rows)
+{
+    call->own = *call->params;
+    call->k = (const float *)(const void *)rows->at[0];
+    call->p.k = in_elements(rows->strides[0], sizeof *call->k);
+    call->v = (const float *)(const void *)rows->at[1];
+    call->p.v = in_elements(rows->strides[1], sizeof *call->v);
+    call->own.positions = (const int32_t *)((uintptr_t)rows->at[2] - (uintptr_t)(call->first_sequence *
+        rows->strides[2].batch));
+    call->at.positions[0] = rows->strides[2].batch / (int64_t)sizeof *call->own.positions;
+    call->at.positions[1] = rows->strides[2].row / (int64_t)sizeof *call->own.positions;
+    call->params = &call->own;
+}
+
+/* Returns the addresses and strides of a state's rows, from sequence b on. */
+static struct rows rows_in(const struct places *at, int64_t b)
+{
+    const struct state_header *const h = at->header;
+    struct rows made = {{NULL}, {{0, 0, 0}}};
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
+            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
+        made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
+        made.strides[a] = (struct attn_strides){sequence, head, row};
+    }
+    return made;
+}
+
+#define extend_version() version(INT64_MAX, MANY_ROWS, 0)
+
+/* Returns the version for n_k prepared keys in a state. */
+static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
+{
+    (void)n_k;
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4) {
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_mrope_extend_few_v4, .tile = 0,
+            .own = 37120, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_mrope_extend_v4, .tile = 64, .own = 204800, .of_pair = 256};
+    }
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3) {
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_mrope_extend_few_v3, .tile = 0,
+            .own = 37120, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_mrope_extend_v3, .tile = 64, .own = 204800, .of_pair = 256};
+    }
+#endif
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_mrope_extend_few_any, .tile = 0,
+        .own = 37120, .of_pair = 256, .shared = 176896, .slot = 37376, .slots = 4, .together = 1};
+    return (struct version){.rows = softmax_mrope_extend_any, .tile = 64, .own = 204800, .of_pair = 256};
+}
+
+/* Returns the version that prepares keys for a state. */
+static struct version preparing(void)
+{
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = softmax_mrope_prepare_v4, .tile = 64, .own = 98304, .of_pair = 256};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = softmax_mrope_prepare_v3, .tile = 64, .own = 98304, .of_pair = 256};
+#endif
+    return (struct version){.rows = softmax_mrope_prepare_any, .tile = 64, .own = 98304, .of_pair = 256};
+}
+
+/* Returns the largest workspace of a thread in bytes, over versions that prepare keys or read prepared keys. */
+static size_t bytes_of_attending(void)
+{
+    static const int64_t from[] = {0};
+    const struct version prepares = preparing();
+    size_t bytes = bytes_a_thread(&prepares);
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version few = attending(from[k], 0, 0), v = attending(from[k], MANY_ROWS, 0);
+        if (bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+        if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
+/* Returns the largest s->first that later tokens allow. Later tokens read
+   - the rows of keys that are not in the sums,
+   - -1 rows before them,
+   - the first rows, if the state always keeps them.
+   A sequence that may go back also needs the rows of keys that are not in the oldest sums, or `rewind` more rows. */
+static int64_t first_needed(const struct sequence *s, int64_t rewind)
+{
+    (void)rewind;
+    return 0 * s->length;
+}
+
+/* Sets s->summed after the sequence was extended to s->length. Only whole chunks are summed. */
+static void count_summed(const struct version *this, struct sequence *s)
+{
+    (void)this;
+    s->summed = s->length;
+}
+
+/* Fills the header of a new state, except `check`. Returns 0 or an error. */
+static int describe(const struct attn_problem *problem, const struct version *this, struct state_header *header)
+{
+    static const char magic[] = "attnkeep", name[] = "softmax_mrope";
+    const struct attn_problem *const p = problem;
+    if (!runs(this)) return ATTN_EMACHINE;
+    memset(header, 0, sizeof *header);
+    memcpy(header->magic, magic, sizeof header->magic);
+    memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
+    header->format = 3;
+    header->byte_order = 0x01020304;
+    header->fingerprint = UINT64_C(0x8381c9c35dfd2b12);
+    header->dtype = ATTN_F32;
+    header->head_dim = 128;
+    header->value_dim = 128;
+    header->batch = p->batch;
+    header->heads = p->heads;
+    header->kv_heads = p->kv_heads;
+    if (p->capacity < 0) return ATTN_EPROBLEM;
+    header->capacity = header->rows = p->capacity;
+    header->read_back = -1;
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
+    const int error = attn_problem_check(&cache, 128, 128, NULL);
+    if (error) return error;
+    /* 64 bytes for the alignment of each array */
+    size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
+    bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
+        bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
+    }
+    if (!bytes_fit(bytes)) return ATTN_ESIZE;
+    header->bytes = bytes / 64 * 64;
+    return 0;
+}
+
+static struct places places_in(void *state, const struct state_header *header, const struct version *this)
+{
+    const struct state_header *const h = header;
+    unsigned char *const memory = (unsigned char *)state;
+    int64_t at = round_up(sizeof *h, 64);
+    struct places places = {.header = (struct state_header *)state};
+    places.sequence = (struct sequence *)(void *)(memory + at);
+    at = round_up(at + h->batch * (int64_t)sizeof(struct sequence), 64);
+    places.kept = memory + at;
+    (void)this;
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        places.rows[a] = memory + at;
+        const int64_t rows = rows_before(a) + h->rows;
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * rows * row_bytes_of[a], 64);
+    }
+    return places;
+}
+
+/* Continues a hash with n bytes (FNV-1a, 64 bits). */
+static uint64_t hash_of(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *const byte = (const unsigned char *)bytes;
+    for (size_t k = 0; k < n; k++) hash = (hash ^ byte[k]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t check_of(const struct places *at)
+{
+    const uint64_t hash = hash_of(UINT64_C(0xcbf29ce484222325), at->header, offsetof(struct state_header, check));
+    return hash_of(hash, at->sequence, (size_t)at->header->batch * sizeof *at->sequence);
+}
+
+/* Sets `places`. Returns ATTN_ESTATE if the state is damaged, or of another kernel or problem. */
+static int open_state(const struct attn_problem *problem, const struct version *this, const void *state,
+    struct places *places)
+{
+    struct state_header expected;
+    if (!problem || !state) return ATTN_EPOINTER;
+    if ((uintptr_t)state % 64) return ATTN_EALIGN;
+    const int error = describe(problem, this, &expected);
+    if (error) return error;
+    if (problem->state_bytes && problem->state_bytes < expected.bytes) return ATTN_ESTATE;
+    if (memcmp(state, &expected, offsetof(struct state_header, check)) != 0) return ATTN_ESTATE;
+    *places = places_in((void *)(uintptr_t)state, &expected, this);
+    if (places->header->check != check_of(places)) return ATTN_ESTATE;
+    for (int64_t b = 0; b < expected.batch; b++) {
+        const struct sequence s = places->sequence[b];
+        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
+            s.first > first_needed(&s, 0) || s.length < s.summed || s.min_length < s.start ||
+            s.min_length > s.length ||
+            s.length - s.first > expected.rows)
+            return ATTN_ESTATE;
+    }
+    return 0;
+}
+
+size_t softmax_mrope_state(const struct attn_problem *problem)
+{
+    struct state_header header;
+    const struct version this = extend_version();
+    return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
+}
+
+int softmax_mrope_state_init(const struct attn_problem *problem, void *state)
+{
+    struct state_header header;
+    const struct version this = extend_version();
+    if (!problem || !state) return ATTN_EPOINTER;
+    if ((uintptr_t)state % 64) return ATTN_EALIGN;
+    const int error = describe(problem, &this, &header);
+    if (error) return error;
+    if (problem->state_bytes && problem->state_bytes < header.bytes) return ATTN_ESTATE;
+    const int64_t start = problem->start;
+    if (start < 0) return ATTN_EPROBLEM;
+    if (start) return ATTN_ELENGTH;
+    struct places at = places_in(state, &header, &this);
+    memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
+    *at.header = header;
+    for (int64_t b = 0; b < problem->batch; b++)
+        at.sequence[b] = (struct sequence){start, start, start, start, start, start};
+    at.header->check = check_of(&at);
+    return 0;
+}
+
+int64_t softmax_mrope_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    return at.sequence[sequence].length;
+}
+
+int64_t softmax_mrope_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    const struct sequence s = at.sequence[sequence];
+    return s.start;
+}
+
+int softmax_mrope_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    struct sequence *const s = &at.sequence[sequence];
+    if (length < s->start || length > s->length) return ATTN_ELENGTH;
+    if (length > s->start && length < softmax_mrope_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
+    s->length = length;
+    s->summed = length;
+    if (length == s->start) s->first = s->summed = s->min_length = s->oldest = length;
+    at.header->check = check_of(&at);
+    return 0;
+}
+
+static void copy_sequence(const struct attn_problem *problem, const struct version *this, const struct places *target,
+    int64_t to, const struct places *source, int64_t from)
+{
+    const struct sequence s = source->sequence[from];
+    target->sequence[to] = s;
+    (void)this;
+    const struct rows t = rows_in(target, to), f = rows_in(source, from);
+    for (int a = 0; a < ROW_ARRAYS; a++)
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++) {
+            const int64_t before = rows_before(a) * row_bytes_of[a];
+            memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
+                (size_t)((s.length - s.first) * row_bytes_of[a] + before));
+        }
+}
+
+int softmax_mrope_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
+    int64_t from_sequence)
+{
+    struct places target, source;
+    const struct version this = extend_version();
+    int error = open_state(problem, &this, to, &target);
+    if (!error) error = open_state(problem, &this, from, &source);
+    if (error) return error;
+    if (to_sequence < 0 || to_sequence >= problem->batch || from_sequence < 0 || from_sequence >= problem->batch)
+        return ATTN_EPROBLEM;
+    if (to == from && to_sequence == from_sequence) return 0;
+    copy_sequence(problem, &this, &target, to_sequence, &source, from_sequence);
+    target.header->check = check_of(&target);
+    return 0;
+}
+
+/* Copies n rows of an array to a state, for each head of `sequences` sequences. Row from_row of `from` becomes row
+   to_row of `to`. */
+static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
+    int array, int64_t sequences)
+{
+    const struct attn_strides *const t = &to->strides[array], *const f = &from->strides[array];
+    const int64_t row = row_bytes_of[array];
+    for (int64_t x = 0; x < sequences; x++) {
+        unsigned char *into = to->at[array] + x * t->batch + to_row * row;
+        const unsigned char *with = from->at[array] + x * f->batch + from_row * f->row;
+        for (int64_t g = 0; g < t->batch; g += t->head, into += t->head, with += f->head) {
+            if (f->row == row) {
+                memcpy(into, with, (size_t)(n * row));
+                continue;
+            }
+            for (int64_t k = 0; k < n; k++) memcpy(into + k * row, with + k * f->row, (size_t)row);
+        }
+    }
+}
+
+/* Drops `from` rows of each head, and moves the later rows forward, so that n rows remain. The first 0 rows
+   do not move. */
+static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
+{
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const struct attn_strides *const s = &rows->strides[a];
+        for (int64_t x = 0; x < sequences; x++)
+            for (int64_t g = 0; g < s->batch; g += s->head) {
+                const int64_t begin = 0 ? 0 : -row_before(a);
+                unsigned char *const first = rows->at[a] + x * s->batch + g + begin * s->row;
+                memmove(first, first + from * s->row, (size_t)((n - begin) * s->row));
+            }
+    }
+}
+
+int softmax_mrope_state_fold(const struct attn_problem *problem, void *left, const void *right)
+{
+    struct places to, from;
+    const struct version this = extend_version();
+    int error = open_state(problem, &this, left, &to);
+    if (!error) error = open_state(problem, &this, right, &from);
+    if (error) return error;
+    return ATTN_EFOLD;
+}
+
+/* ==== appending tokens ==== */
+
+/* Returns the workspace of a thread, in bytes, for a call that extends a state. */
+static size_t bytes_of_extending(void)
+{
+    size_t bytes = bytes_of_attending();
+    return bytes;
+}
+
+/* Returns `rows` with row `first` as row 0. A negative `first` is allowed, because earlier rows are not read. */
+static struct rows from_row(struct rows rows, int64_t first)
+{
+    for (int a = 0; a < GIVEN; a++)
+        rows.at[a] = (unsigned char *)((uintptr_t)rows.at[a] + (uintptr_t)first * (uintptr_t)rows.strides[a].row);
+    return rows;
+}
+
+
+/* Prepares the keys of n tokens after the first `length`, and stores them in array 0 of `to`, at row to_row. */
+static int remember_prepared(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
+    int64_t length, int64_t n, int threads, unsigned char *workspace)
+{
+    enum { SHARED_ROWS = 64 }; /* fewer rows take less time than waking threads */
+    struct call keys = *call;
+    const struct version this = preparing();
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const struct rows numbered = from_row(*from, -length);
+    set_rows(&keys, &numbered); /* Arrays are read at positions. Keys are read from the first new one on. */
+    keys.k = (const float *)(const void *)from->at[0];
+    keys.out = (float *)(void *)(to->at[0] + to_row * to->strides[0].row);
+    keys.p.out = in_elements(to->strides[0], sizeof *keys.out);
+    keys.p.heads = keys.p.kv_heads;
+    keys.p.n_q = n;
+    keys.p.n_k = length + n;
+    if (keys.p.batch * keys.p.heads * n < SHARED_ROWS) threads = 1;
+    return run(&keys, &this, threads, workspace, bytes_a_thread(&this));
+}
+
+size_t softmax_mrope_extend_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t bytes = bytes_times(bytes_of_extending(), (int64_t)threads_served(problem));
+    return bytes;
+}
+
+/* Appends n tokens to each of `count` sequences, beginning with sequence b. One kernel call computes all these
+   sequences. So they must have equal lengths and equally many tokens in their sums. */
+static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
+    int64_t count, int64_t n, int threads, unsigned char *workspace)
+{
+    const int64_t rows = at->header->rows, rewind = at->header->rewind;
+    struct rows given = {{(unsigned char *)(uintptr_t)call.k, (unsigned char *)(uintptr_t)call.v,
+        (unsigned char *)(uintptr_t)call.params->positions}, {in_bytes(call.p.k, sizeof *call.k), in_bytes(call.p.v,
+        sizeof *call.v), in_bytes((struct attn_strides){call.at.positions[0], 0, call.at.positions[1]},
+        sizeof *call.params->positions)}};
+    const struct rows kept = rows_in(at, b);
+    struct sequence s = at->sequence[b];
+    for (int a = 0; a < GIVEN; a++)
+        if (given.at[a]) given.at[a] += b * given.strides[a].batch;
+    call.p.batch = count;
+    call.first_sequence = b;
+    call.other_sequences = at->header->batch - count;
+    const int asked = call.q != NULL;
+    if (asked) {
+        call.q += b * call.p.q.batch;
+        call.out += b * call.p.out.batch;
+    }
+    call.own = *call.params;
+    call.params = &call.own;
+    for (int64_t m; n > 0; n -= m) {
+        m = n;
+        const int in_place = 0;
+        if (in_place) {
+            const struct rows numbered = from_row(given, -s.length);
+            set_rows(&call, &numbered);
+        } else {
+            const int64_t needed = first_needed(&s, rewind);
+            if (s.length - s.first + m > rows && needed > s.first) {
+                slide(&kept, count, needed - s.first, s.length - needed);
+                s.first = needed;
+            }
+            m = min(m, rows - (s.length - s.first));
+            const int error =
+                remember_prepared(&kept, s.length - s.first, &given, &call, s.length, m, threads, workspace);
+            if (error) return error;
+            for (int a = 1; a < SUMS; a++) remember(&kept, s.length - s.first, &given, 0, m, a, count);
+            const struct rows numbered = from_row(kept, -s.first);
+            set_rows(&call, &numbered);
+        }
+        call.p.n_q = m;
+        call.p.n_k = s.length + m;
+        const struct version this = attending(call.p.n_k, rows_of(&call.p), call.p.n_q);
+        if (!runs(&this)) return ATTN_EMACHINE;
+        const int error = asked ? run(&call, &this, threads, workspace, bytes_a_thread(&this)) : 0;
+        if (error) return error;
+        s.length += m;
+        count_summed(extends, &s);
+        if (in_place) { /* copies the rows that later tokens need into the state */
+            s.first = first_needed(&s, rewind);
+            const int64_t left = s.length - s.first;
+            for (int a = 0; a < ROW_ARRAYS; a++)
+                remember(&kept, -row_before(a), &given, m - left - row_before(a), left + row_before(a), a, count);
+        }
+        for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
+        given = from_row(given, m);
+        if (!asked) continue;
+        call.q += m * call.p.q.row;
+        call.out += m * call.p.out.row;
+    }
+    return 0;
+}
+
+int softmax_mrope_extend(const struct attn_problem *problem, const struct softmax_mrope_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *state,
+    void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct attn_problem new_tokens = *problem;
+    new_tokens.n_k = problem->n_q;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    struct places at;
+    const struct version this = extend_version();
+    int error = attn_problem_check(&new_tokens, 128, 128, &call.p);
+    if (!error) error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    const int64_t *const lengths = problem->lengths;
+    int64_t tokens = 0;
+    if (!params || !params->positions) return ATTN_EPARAM;
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
+    if (call.at.positions[2] != 1) return ATTN_EPROBLEM; /* the elements of a stored row must be contiguous */
+    /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */
+    const int64_t row_strides[GIVEN] = {call.p.k.row, call.p.v.row, call.at.positions[1]};
+    int64_t widest = max(128, 128);
+    for (int a = 0; a < GIVEN; a++) widest = max(widest, row_strides[a]);
+    const int64_t most = INT64_MAX / 8 / widest;
+    for (int64_t b = 0; b < call.p.batch; b++) {
+        const int64_t n = lengths ? lengths[b] : call.p.n_q, length = at.sequence[b].length;
+        if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
+        if (n > most - length) return ATTN_ESIZE;
+        if (n > call.p.capacity - length) return ATTN_ECAPACITY;
+        tokens += n > 0;
+    }
+    if (tokens == 0 || call.p.heads == 0) return 0;
+    const int asked = call.q || call.out; /* without queries, the call only stores keys and values */
+    if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    unsigned char *work = (unsigned char *)workspace;
+    const size_t bytes = bytes_of_extending();
+    const size_t given = problem->workspace_bytes;
+    const int threads = thread_count(problem, given, bytes);
+    if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    for (int64_t b = 0, end; b < call.p.batch && !error; b = end) {
+        const int64_t n = lengths ? lengths[b] : call.p.n_q;
+        end = b + 1;
+        while (end < call.p.batch && (lengths ? lengths[end] : call.p.n_q) == n &&
+            memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
+            end++;
+        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, work);
+    }
+    at.header->check = check_of(&at);
+    return error;
+}
+
+
+static const struct attn_param param[] = {
+    {"positions", ATTN_I32, 3, {ATTN_BATCH, ATTN_N_K, 3}, offsetof(struct softmax_mrope_params, positions), 0,
+        offsetof(struct softmax_mrope_strides, positions), 1},
+};
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return softmax_mrope_params_init((struct softmax_mrope_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
+{
+    return softmax_mrope_forward(problem, (const struct softmax_mrope_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+static int extend_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *state,
+    void *workspace)
+{
+    return softmax_mrope_extend(problem, (const struct softmax_mrope_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, state, workspace);
+}
+
+const struct attn_kernel softmax_mrope_kernel = {
+    .name = "softmax_mrope", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 128, .value_dim = 128,
+    .params = 1, .param = param, .params_bytes = sizeof(struct softmax_mrope_params),
+    .params_size = softmax_mrope_params_size, .params_init = params_init_any, .workspace = softmax_mrope_workspace,
+    .forward = forward_any,
+    .state = softmax_mrope_state, .state_init = softmax_mrope_state_init,
+        .extend_workspace = softmax_mrope_extend_workspace,
+    .extend = extend_any, .state_length = softmax_mrope_state_length,
+        .state_min_length = softmax_mrope_state_min_length,
+    .state_truncate = softmax_mrope_state_truncate, .state_copy = softmax_mrope_state_copy,
+    .state_fold = softmax_mrope_state_fold,
+    .strides = offsetof(struct softmax_mrope_params, strides), .strides_bytes = sizeof(struct softmax_mrope_strides),
+};
+#endif /* a compiler of this language */

@@ -1,0 +1,88 @@
+/* softmax_mrope.h, made by attnc 0.1.0: attnc softmax_mrope.yaml
+   causal softmax attention over text, images and videos, rotated by the frame, row and column of each token
+   Wang et al., Qwen2-VL (2024), section 2.1, multimodal rotary position embedding; positions [B, Nk, 3];
+   for text all three are equal
+   q [B,H,n_q,128]  k [B,G,n_k,128]  v [B,G,n_k,128]  out [B,H,n_q,128], f32. H is a multiple of G;
+   query head h reads key/value head h / (H/G).
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
+#ifndef ATTNC_softmax_mrope_H
+#define ATTNC_softmax_mrope_H
+
+#include <attnrt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct softmax_mrope_strides {
+    int64_t positions[3]; /* [B, n_k, 3] */
+};
+struct softmax_mrope_params {
+    const int32_t *positions; /* [B, n_k, 3] */
+    const struct softmax_mrope_strides *strides; /* NULL: all arrays are contiguous */
+};
+
+/* Returns the bytes of `storage` that softmax_mrope_params_init needs for the random arrays. */
+size_t softmax_mrope_params_size(void);
+/* Draws the random arrays and stores them in `storage`. Learned arrays become NULL; set them before other calls.
+   Returns 0 or a negative ATTN_E… */
+int softmax_mrope_params_init(struct softmax_mrope_params *params, uint64_t seed, void *storage);
+/* Returns the bytes of the workspace for a problem. It must be aligned to 64.
+   The number depends on problem->threads, not on the lengths. With threads = 0 the workspace serves one thread
+   per processor, or OpenMP's default number if that is larger. _forward uses at most that many threads,
+   even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that _forward
+   can check it. Returns 0 for NULL. */
+size_t softmax_mrope_workspace(const struct attn_problem *problem);
+/* Computes out. Returns 0 or a negative ATTN_E… (see attn_strerror).
+   Allocates no memory. The result does not depend on the number of threads. */
+int softmax_mrope_forward(const struct attn_problem *problem, const struct softmax_mrope_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *workspace);
+
+/* A state is one block of memory, aligned to 64, for the tokens so far of problem->batch sequences.
+   For each sequence it stores
+   the keys and values of up to problem->capacity tokens.
+   A state contains no addresses, so its bytes can be copied and saved.
+   If problem->state_bytes is not 0, it must be at least softmax_mrope_state(problem).
+   All functions return a negative ATTN_E… if the state is damaged, of another kernel,
+   or of another problem (batch, heads, kv_heads, capacity). */
+/* Returns the bytes of a state. Returns 0 if the problem is NULL or not valid. */
+size_t softmax_mrope_state(const struct attn_problem *problem);
+/* Initialises a state whose sequences are all empty. */
+int softmax_mrope_state_init(const struct attn_problem *problem, void *state);
+/* Returns the bytes of the workspace of softmax_mrope_extend, like softmax_mrope_workspace. */
+size_t softmax_mrope_extend_workspace(const struct attn_problem *problem);
+/* Appends problem->n_q tokens to each sequence, or problem->lengths[b] tokens to sequence b, which may be 0.
+   q, k, v and out have n_q rows. Rows after the first lengths[b] are neither read nor written. n_k is ignored.
+   A row of out is causal attention over all tokens of its sequence so far: the row that softmax_mrope_forward
+   computes for the whole sequence, however the sequence is divided into calls. The state then contains the
+   new tokens.
+   If q and out are NULL, the call only stores the tokens. Keys are stored after normalisation, rotation or the
+   like, computed with the parameters of this call.
+   Arrays that have only the n_q rows of the new tokens: positions.
+   Returns 0, ATTN_ESTATE, ATTN_ECAPACITY (the state is unchanged), or an error of forward. */
+int softmax_mrope_extend(const struct attn_problem *problem, const struct softmax_mrope_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *state, void *workspace);
+/* Returns the length of a sequence so far: the position of its next token. */
+int64_t softmax_mrope_state_length(const struct attn_problem *problem, const void *state, int64_t sequence);
+/* Returns the minimum length to which the sequence can be truncated. It can always be emptied, too. */
+int64_t softmax_mrope_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence);
+/* Truncates a sequence to `length`. Returns ATTN_ELENGTH if the sequence is shorter, or if `length` is below
+   softmax_mrope_state_min_length and the result is not empty. It can always go back by problem->rewind tokens from the
+   longest that it has been; problem->rewind must be the same in all calls with a state. */
+int softmax_mrope_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length);
+/* Copies a sequence of the state `from` over a sequence of the state `to`, which may be the same state.
+   Both states must be of this problem. */
+int softmax_mrope_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
+    int64_t from_sequence);
+/* Returns ATTN_EFOLD: states of this kernel cannot be joined. */
+int softmax_mrope_state_fold(const struct attn_problem *problem, void *left, const void *right);
+extern const struct attn_kernel softmax_mrope_kernel;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
