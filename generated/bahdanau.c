@@ -2864,10 +2864,10 @@ int bahdanau_forward(const struct attn_problem *problem, const struct bahdanau_p
 
 static const struct attn_param param[] = {
     {"compatibility.wq", ATTN_F32, 2, {64, 64}, offsetof(struct bahdanau_params, compatibility_wq), 0, ATTN_CONTIGUOUS,
-        0},
+        0, 0},
     {"compatibility.wk", ATTN_F32, 2, {64, 64}, offsetof(struct bahdanau_params, compatibility_wk), 0, ATTN_CONTIGUOUS,
-        0},
-    {"compatibility.v", ATTN_F32, 1, {64}, offsetof(struct bahdanau_params, compatibility_v), 0, ATTN_CONTIGUOUS, 0},
+        0, 0},
+    {"compatibility.v", ATTN_F32, 1, {64}, offsetof(struct bahdanau_params, compatibility_v), 0, ATTN_CONTIGUOUS, 0, 0},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -12,7 +12,7 @@
    guard's number changes when a type changes. */
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 10
+#define ATTNRT_TYPES 9
 #include <stddef.h>
 #include <stdint.h>
 
@@ -185,7 +185,7 @@ struct attn_kernel {
                          struct attn_mask_tiles *table, size_t bytes);
 };
 
-#elif ATTNRT_TYPES != 10
+#elif ATTNRT_TYPES != 9
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

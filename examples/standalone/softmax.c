@@ -55,7 +55,7 @@ extern int softmax_is_gnu_c;
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 8
+#define ATTNRT_TYPES 9
 #include <stddef.h>
 #include <stdint.h>
 
@@ -174,6 +174,7 @@ struct attn_param {
     int random;       /* 1 if params_init makes this parameter from a seed, 0 if the caller provides it */
     size_t strides;   /* offset of its strides in struct NAME_strides, or ATTN_CONTIGUOUS if it must be contiguous */
     size_t tiles;     /* offset in struct NAME_params of the pointer to the table of this mask's tiles, or 0 */
+    int rows;         /* 1 if extend takes only the rows of new tokens, 0 if it takes the whole parameter */
 };
 #define ATTN_CONTIGUOUS SIZE_MAX
 /* Strides of an array of `arrays` in struct NAME_strides. For each axis, the stride is the distance in elements
@@ -227,7 +228,7 @@ struct attn_kernel {
                          struct attn_mask_tiles *table, size_t bytes);
 };
 
-#elif ATTNRT_TYPES != 8
+#elif ATTNRT_TYPES != 9
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

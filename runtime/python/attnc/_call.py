@@ -942,7 +942,7 @@ class _Call:
 
     def _take_table(self, params: Any, p: Parameter, mask: _Array, table: Any) -> None:
         """Writes the address of the table of a mask's tiles to the kernel's struct of parameters."""
-        array = _Array(f"the table of {_word(p.name)}", table, kernel=self.binding.name)
+        array = _Array(f"the table of {p.keyword}", table, kernel=self.binding.name)
         shape = (ctypes.c_int64 * len(mask.shape))(*mask.shape)
         _check_contiguous(array.name, array)
         if math.prod(array.shape) * _BYTES.get(array.dtype, 0) != self.binding.kernel.tiles_bytes(len(shape), shape):
