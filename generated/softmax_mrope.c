@@ -14,16 +14,16 @@
      x5 [b j t] = cos(id(positions, b * n_k + j, max(min(t < 16 ? 0 : t < 40 ? 1 : 2, 2), 0)) * 1 * rope_angle)
      x6 [b j t] = sin(id(positions, b * n_k + j, max(min(t < 16 ? 0 : t < 40 ? 1 : 2, 2), 0)) * 1 * rope_angle)
      x7 [b g j d] = k * x5[b, j, d % 64] + k[b, g, j, d < 64 ? d + 64 : d + -64] * x6[b, j, d % 64] * (d < 64 ? -1 : 1)
-     x8 [b i t] = cos(id(positions, b * n_k + max(i + n_k - n_q, 0), max(min(t < 16 ? 0 : t < 40 ? 1 : 2, 2),
-     0)) * 1 * rope_angle)
-     x9 [b i t] = sin(id(positions, b * n_k + max(i + n_k - n_q, 0), max(min(t < 16 ? 0 : t < 40 ? 1 : 2, 2),
-     0)) * 1 * rope_angle)
+     x8 [b i t] = cos(id(positions, b * n_k + max(min(i + query_start, n_k + -1), 0),
+     max(min(t < 16 ? 0 : t < 40 ? 1 : 2, 2), 0)) * 1 * rope_angle)
+     x9 [b i t] = sin(id(positions, b * n_k + max(min(i + query_start, n_k + -1), 0),
+     max(min(t < 16 ? 0 : t < 40 ? 1 : 2, 2), 0)) * 1 * rope_angle)
      x10 [b g m i d] = q * x8[b, i, d % 64] + q[b, g, m, i, d < 64 ? d + 64 : d + -64] * x9[b, i,
      d % 64] * (d < 64 ? -1 : 1)
      x11 [b g m i j] = sum over d of x10 * x7
      x12 [b g m i j] = exp(x11 * 0.08838834764831843)
-     x13 [b g m i] = sum over j of x12 if j <= i + n_k - n_q
-     x14 [b g m i e] = sum over j of x12 * v if j <= i + n_k - n_q
+     x13 [b g m i] = sum over j of x12 if j <= i + query_start
+     x14 [b g m i e] = sum over j of x12 * v if j <= i + query_start
      x15 [b g m i e] = x13 == 0 ? 0 : x14 / x13
      out = x15
 
@@ -875,6 +875,7 @@ TARGET_v4 static void softmax_mrope_rows_v4(const struct call *call, int64_t tas
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
@@ -915,12 +916,16 @@ TARGET_v4 static void softmax_mrope_rows_v4(const struct call *call, int64_t tas
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 128; d++) q_tile[d * 32 + i] = 0;
-        /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40,
-           1, 2)), 2), 0)) * 1 ... */
-        const int64_t t_2 = n_k - n_q;
+        /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
+           select(t < 40, 1, 2 ... */
+        const int64_t t_2 = n_k - 1;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_3 = ((((i0 + i + lane_v4) + t_2) > 0) & ((i0 + i + lane_v4) + t_2)) | (~(((i0 + i + lane_v4)
-                + t_2) > 0) & (0 - (ints_v4){0}));
+            const ints_v4 t_3 = (((((((i0 + i + lane_v4) + query_start) < t_2) & ((i0 + i + lane_v4) + query_start)) |
+                (~(((i0 + i + lane_v4) + query_start) < t_2) & (t_2 - (ints_v4){0}))) > 0) & (((((i0 + i + lane_v4) +
+                query_start) < t_2) & ((i0 + i + lane_v4) + query_start)) | (~(((i0 + i + lane_v4) + query_start) < t_2)
+                & (t_2 - (ints_v4){0})))) | (~((((((i0 + i + lane_v4) + query_start) < t_2) & ((i0 + i + lane_v4) +
+                query_start)) | (~(((i0 + i + lane_v4) + query_start) < t_2) & (t_2 - (ints_v4){0}))) > 0) & (0 -
+                (ints_v4){0}));
             for (int64_t t = 0; t < 64; t++) {
                 const ints_v4 rows_1 = t_3;
                 ints_v4 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
@@ -964,7 +969,7 @@ TARGET_v4 static void softmax_mrope_rows_v4(const struct call *call, int64_t tas
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
@@ -1009,20 +1014,19 @@ TARGET_v4 static void softmax_mrope_rows_v4(const struct call *call, int64_t tas
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 4096;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 4096;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_15 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
+                    const ints_v4 t_15 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_15, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
                     }
                 }
@@ -1051,34 +1055,34 @@ TARGET_v4 static void softmax_mrope_rows_v4(const struct call *call, int64_t tas
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_17 = load_v4(old_max + i);
-                const vec_v4 old_max_new18 = exp2_v4(old_max_17 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new18);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new18);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new18);
+                const vec_v4 old_max_16 = load_v4(old_max + i);
+                const vec_v4 old_max_new17 = exp2_v4(old_max_16 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new17);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new17);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new17);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_20 = load_v4(row_max + i);
+                const vec_v4 row_max_19 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_19 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new21 = exp2_v4(score_19 - row_max_20);
-                    store_v4(score + j * 32 + i, score_new21);
-                    row_sum_in += score_new21;
+                    const vec_v4 score_18 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new20 = exp2_v4(score_18 - row_max_19);
+                    store_v4(score + j * 32 + i, score_new20);
+                    row_sum_in += score_new20;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                    const int64_t t_22 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_22), mask_v4);
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
                     }
                     add_seen_v4(128, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -1093,11 +1097,11 @@ TARGET_v4 static void softmax_mrope_rows_v4(const struct call *call, int64_t tas
             float *const sum = all_sum + (i0 - i_block) / 32 * 4096;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_23 = load_v4(row_sum + i);
-                const mask_v4 t_24 = row_sum_23 == 0.0f;
+                const vec_v4 row_sum_21 = load_v4(row_sum + i);
+                const mask_v4 t_22 = row_sum_21 == 0.0f;
                 for (int64_t e = 0; e < 128; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_24, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_23));
+                    store_v4(result + e * 32 + i, pick_v4(t_22, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_21));
                 }
             }
             /* out = result, transposed back */
@@ -1118,6 +1122,7 @@ TARGET_v4 APART void softmax_mrope_few_begin_v4(const struct call *call, int64_t
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -1133,12 +1138,16 @@ TARGET_v4 APART void softmax_mrope_few_begin_v4(const struct call *call, int64_t
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((id(positions, (b * n_k) + max((r % n_q) + (n_k - n_q), 0), max(min(select(t < 16, 0,
-       select(t < 40, 1, 2)), 2), ... */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
+       0, select(t <  ... */
+    const int64_t t_2 = n_k - 1;
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_3 = (((((r + lane_v4) % n_q) + t_2) > 0) & (((r + lane_v4) % n_q) + t_2)) | (~((((r + lane_v4) %
-            n_q) + t_2) > 0) & (0 - (ints_v4){0}));
+        const ints_v4 t_3 = ((((((((r + lane_v4) % n_q) + query_start) < t_2) & (((r + lane_v4) % n_q) + query_start)) |
+            (~((((r + lane_v4) % n_q) + query_start) < t_2) & (t_2 - (ints_v4){0}))) > 0) & ((((((r + lane_v4) % n_q) +
+            query_start) < t_2) & (((r + lane_v4) % n_q) + query_start)) | (~((((r + lane_v4) % n_q) + query_start) <
+            t_2) & (t_2 - (ints_v4){0})))) | (~(((((((r + lane_v4) % n_q) + query_start) < t_2) & (((r + lane_v4) % n_q)
+            + query_start)) | (~((((r + lane_v4) % n_q) + query_start) < t_2) & (t_2 - (ints_v4){0}))) > 0) & (0 -
+            (ints_v4){0}));
         for (int64_t t = 0; t < 64; t++) {
             const ints_v4 rows_1 = t_3;
             ints_v4 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
@@ -1207,6 +1216,7 @@ TARGET_v4 APART void softmax_mrope_few_keys_v4(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
@@ -1238,7 +1248,8 @@ TARGET_v4 APART void softmax_mrope_few_keys_v4(const struct call *call, int64_t 
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
@@ -1281,12 +1292,12 @@ TARGET_v4 APART void softmax_mrope_few_keys_v4(const struct call *call, int64_t 
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_15 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_15 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_15 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1338,12 +1349,12 @@ TARGET_v4 APART void softmax_mrope_few_keys_v4(const struct call *call, int64_t 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_18 = (r % n_q) + n_k - n_q;
+                const int64_t t_18 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_18, mask_v4);
                 }
@@ -1487,6 +1498,7 @@ TARGET_v4 static void softmax_mrope_prepare_v4(const struct call *call, int64_t 
         i1 = min(i0 + 64, n_q);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int32_t *const positions_array = call->params->positions;
@@ -1503,12 +1515,16 @@ TARGET_v4 static void softmax_mrope_prepare_v4(const struct call *call, int64_t 
     transpose_v4(k + i0 * k_row, k_row, i1 - i0, 128, k_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 128; d++) k_tile[d * 64 + i] = 0;
-    /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40, 1,
-       2)), 2), 0)) * 1 ... */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
+       select(t < 40, 1, 2 ... */
+    const int64_t t_2 = n_k - 1;
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_3 = ((((i0 + i + lane_v4) + t_2) > 0) & ((i0 + i + lane_v4) + t_2)) | (~(((i0 + i + lane_v4) +
-            t_2) > 0) & (0 - (ints_v4){0}));
+        const ints_v4 t_3 = (((((((i0 + i + lane_v4) + query_start) < t_2) & ((i0 + i + lane_v4) + query_start)) |
+            (~(((i0 + i + lane_v4) + query_start) < t_2) & (t_2 - (ints_v4){0}))) > 0) & (((((i0 + i + lane_v4) +
+            query_start) < t_2) & ((i0 + i + lane_v4) + query_start)) | (~(((i0 + i + lane_v4) + query_start) < t_2) &
+            (t_2 - (ints_v4){0})))) | (~((((((i0 + i + lane_v4) + query_start) < t_2) & ((i0 + i + lane_v4) +
+            query_start)) | (~(((i0 + i + lane_v4) + query_start) < t_2) & (t_2 - (ints_v4){0}))) > 0) & (0 -
+            (ints_v4){0}));
         for (int64_t t = 0; t < 64; t++) {
             const ints_v4 rows_1 = t_3;
             ints_v4 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
@@ -1552,6 +1568,7 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
@@ -1579,12 +1596,16 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
-    /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40, 1,
-       2)), 2), 0)) * 1 ... */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
+       select(t < 40, 1, 2 ... */
+    const int64_t t_2 = n_k - 1;
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_3 = ((((i0 + i + lane_v4) + t_2) > 0) & ((i0 + i + lane_v4) + t_2)) | (~(((i0 + i + lane_v4) +
-            t_2) > 0) & (0 - (ints_v4){0}));
+        const ints_v4 t_3 = (((((((i0 + i + lane_v4) + query_start) < t_2) & ((i0 + i + lane_v4) + query_start)) |
+            (~(((i0 + i + lane_v4) + query_start) < t_2) & (t_2 - (ints_v4){0}))) > 0) & (((((i0 + i + lane_v4) +
+            query_start) < t_2) & ((i0 + i + lane_v4) + query_start)) | (~(((i0 + i + lane_v4) + query_start) < t_2) &
+            (t_2 - (ints_v4){0})))) | (~((((((i0 + i + lane_v4) + query_start) < t_2) & ((i0 + i + lane_v4) +
+            query_start)) | (~(((i0 + i + lane_v4) + query_start) < t_2) & (t_2 - (ints_v4){0}))) > 0) & (0 -
+            (ints_v4){0}));
         for (int64_t t = 0; t < 64; t++) {
             const ints_v4 rows_1 = t_3;
             ints_v4 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
@@ -1627,7 +1648,7 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * query */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
@@ -1635,13 +1656,12 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_8 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
+                const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
+                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
                         load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
                 }
             }
@@ -1664,34 +1684,34 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_10 = load_v4(old_max + i);
-            const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new11);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new11);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new11);
+            const vec_v4 old_max_9 = load_v4(old_max + i);
+            const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new10);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new10);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new10);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_13 = load_v4(row_max + i);
+            const vec_v4 row_max_12 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_12 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new14 = exp2_v4(score_12 - row_max_13);
-                store_v4(score + j * 64 + i, score_new14);
-                row_sum_in += score_new14;
+                const vec_v4 score_11 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
+                store_v4(score + j * 64 + i, score_new13);
+                row_sum_in += score_new13;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot7_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_15), mask_v4);
+                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                        mask_v4);
                 }
                 add_seen_v4(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -1700,10 +1720,10 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_16 = load_v4(row_sum + i);
-        const mask_v4 t_17 = row_sum_16 == 0.0f;
+        const vec_v4 row_sum_14 = load_v4(row_sum + i);
+        const mask_v4 t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_17, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_16));
+            store_v4(sum + e * 64 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_14));
         }
     }
     /* out = sum, transposed back */
@@ -1722,6 +1742,7 @@ TARGET_v4 APART void softmax_mrope_extend_few_begin_v4(const struct call *call, 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -1738,12 +1759,16 @@ TARGET_v4 APART void softmax_mrope_extend_few_begin_v4(const struct call *call, 
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((id(positions, (b * n_k) + max((r % n_q) + (n_k - n_q), 0), max(min(select(t < 16, 0,
-       select(t < 40, 1, 2)), 2), ... */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
+       0, select(t <  ... */
+    const int64_t t_2 = n_k - 1;
     for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_3 = (((((r + lane_v4) % n_q) + t_2) > 0) & (((r + lane_v4) % n_q) + t_2)) | (~((((r + lane_v4) %
-            n_q) + t_2) > 0) & (0 - (ints_v4){0}));
+        const ints_v4 t_3 = ((((((((r + lane_v4) % n_q) + query_start) < t_2) & (((r + lane_v4) % n_q) + query_start)) |
+            (~((((r + lane_v4) % n_q) + query_start) < t_2) & (t_2 - (ints_v4){0}))) > 0) & ((((((r + lane_v4) % n_q) +
+            query_start) < t_2) & (((r + lane_v4) % n_q) + query_start)) | (~((((r + lane_v4) % n_q) + query_start) <
+            t_2) & (t_2 - (ints_v4){0})))) | (~(((((((r + lane_v4) % n_q) + query_start) < t_2) & (((r + lane_v4) % n_q)
+            + query_start)) | (~((((r + lane_v4) % n_q) + query_start) < t_2) & (t_2 - (ints_v4){0}))) > 0) & (0 -
+            (ints_v4){0}));
         for (int64_t t = 0; t < 64; t++) {
             const ints_v4 rows_1 = t_3;
             ints_v4 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v4){0});
@@ -1814,6 +1839,7 @@ TARGET_v4 APART void softmax_mrope_extend_few_keys_v4(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
@@ -1837,7 +1863,8 @@ TARGET_v4 APART void softmax_mrope_extend_few_keys_v4(const struct call *call, i
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot9_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -1845,12 +1872,12 @@ TARGET_v4 APART void softmax_mrope_extend_few_keys_v4(const struct call *call, i
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_8 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_8 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1902,12 +1929,12 @@ TARGET_v4 APART void softmax_mrope_extend_few_keys_v4(const struct call *call, i
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_11 = (r % n_q) + n_k - n_q;
+                const int64_t t_11 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_11, mask_v4);
                 }
@@ -2630,6 +2657,7 @@ TARGET_v3 static void softmax_mrope_rows_v3(const struct call *call, int64_t tas
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
@@ -2670,12 +2698,16 @@ TARGET_v3 static void softmax_mrope_rows_v3(const struct call *call, int64_t tas
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 128; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40,
-           1, 2)), 2), 0)) * 1 ... */
-        const int64_t t_2 = n_k - n_q;
+        /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
+           select(t < 40, 1, 2 ... */
+        const int64_t t_2 = n_k - 1;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_3 = ((((i0 + i + lane_v3) + t_2) > 0) & ((i0 + i + lane_v3) + t_2)) | (~(((i0 + i + lane_v3)
-                + t_2) > 0) & (0 - (ints_v3){0}));
+            const ints_v3 t_3 = (((((((i0 + i + lane_v3) + query_start) < t_2) & ((i0 + i + lane_v3) + query_start)) |
+                (~(((i0 + i + lane_v3) + query_start) < t_2) & (t_2 - (ints_v3){0}))) > 0) & (((((i0 + i + lane_v3) +
+                query_start) < t_2) & ((i0 + i + lane_v3) + query_start)) | (~(((i0 + i + lane_v3) + query_start) < t_2)
+                & (t_2 - (ints_v3){0})))) | (~((((((i0 + i + lane_v3) + query_start) < t_2) & ((i0 + i + lane_v3) +
+                query_start)) | (~(((i0 + i + lane_v3) + query_start) < t_2) & (t_2 - (ints_v3){0}))) > 0) & (0 -
+                (ints_v3){0}));
             for (int64_t t = 0; t < 64; t++) {
                 const ints_v3 rows_1 = t_3;
                 ints_v3 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
@@ -2719,7 +2751,7 @@ TARGET_v3 static void softmax_mrope_rows_v3(const struct call *call, int64_t tas
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
@@ -2764,20 +2796,19 @@ TARGET_v3 static void softmax_mrope_rows_v3(const struct call *call, int64_t tas
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_15 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
+                    const ints_v3 t_15 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_15, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
                     }
                 }
@@ -2806,34 +2837,34 @@ TARGET_v3 static void softmax_mrope_rows_v3(const struct call *call, int64_t tas
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_17 = load_v3(old_max + i);
-                const vec_v3 old_max_new18 = exp2_v3(old_max_17 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new18);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new18);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new18);
+                const vec_v3 old_max_16 = load_v3(old_max + i);
+                const vec_v3 old_max_new17 = exp2_v3(old_max_16 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new17);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new17);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new17);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_20 = load_v3(row_max + i);
+                const vec_v3 row_max_19 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_19 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new21 = exp2_v3(score_19 - row_max_20);
-                    store_v3(score + j * 16 + i, score_new21);
-                    row_sum_in += score_new21;
+                    const vec_v3 score_18 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new20 = exp2_v3(score_18 - row_max_19);
+                    store_v3(score + j * 16 + i, score_new20);
+                    row_sum_in += score_new20;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                    const int64_t t_22 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_22), mask_v3);
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
                     }
                     add_seen_v3(128, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -2848,11 +2879,11 @@ TARGET_v3 static void softmax_mrope_rows_v3(const struct call *call, int64_t tas
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_23 = load_v3(row_sum + i);
-                const mask_v3 t_24 = row_sum_23 == 0.0f;
+                const vec_v3 row_sum_21 = load_v3(row_sum + i);
+                const mask_v3 t_22 = row_sum_21 == 0.0f;
                 for (int64_t e = 0; e < 128; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_24, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_23));
+                    store_v3(result + e * 16 + i, pick_v3(t_22, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_21));
                 }
             }
             /* out = result, transposed back */
@@ -2873,6 +2904,7 @@ TARGET_v3 APART void softmax_mrope_few_begin_v3(const struct call *call, int64_t
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -2888,12 +2920,16 @@ TARGET_v3 APART void softmax_mrope_few_begin_v3(const struct call *call, int64_t
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((id(positions, (b * n_k) + max((r % n_q) + (n_k - n_q), 0), max(min(select(t < 16, 0,
-       select(t < 40, 1, 2)), 2), ... */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
+       0, select(t <  ... */
+    const int64_t t_2 = n_k - 1;
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_3 = (((((r + lane_v3) % n_q) + t_2) > 0) & (((r + lane_v3) % n_q) + t_2)) | (~((((r + lane_v3) %
-            n_q) + t_2) > 0) & (0 - (ints_v3){0}));
+        const ints_v3 t_3 = ((((((((r + lane_v3) % n_q) + query_start) < t_2) & (((r + lane_v3) % n_q) + query_start)) |
+            (~((((r + lane_v3) % n_q) + query_start) < t_2) & (t_2 - (ints_v3){0}))) > 0) & ((((((r + lane_v3) % n_q) +
+            query_start) < t_2) & (((r + lane_v3) % n_q) + query_start)) | (~((((r + lane_v3) % n_q) + query_start) <
+            t_2) & (t_2 - (ints_v3){0})))) | (~(((((((r + lane_v3) % n_q) + query_start) < t_2) & (((r + lane_v3) % n_q)
+            + query_start)) | (~((((r + lane_v3) % n_q) + query_start) < t_2) & (t_2 - (ints_v3){0}))) > 0) & (0 -
+            (ints_v3){0}));
         for (int64_t t = 0; t < 64; t++) {
             const ints_v3 rows_1 = t_3;
             ints_v3 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
@@ -2962,6 +2998,7 @@ TARGET_v3 APART void softmax_mrope_few_keys_v3(const struct call *call, int64_t 
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
@@ -2993,7 +3030,8 @@ TARGET_v3 APART void softmax_mrope_few_keys_v3(const struct call *call, int64_t 
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
@@ -3036,12 +3074,12 @@ TARGET_v3 APART void softmax_mrope_few_keys_v3(const struct call *call, int64_t 
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_15 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_15 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_15 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -3093,12 +3131,12 @@ TARGET_v3 APART void softmax_mrope_few_keys_v3(const struct call *call, int64_t 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_18 = (r % n_q) + n_k - n_q;
+                const int64_t t_18 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_18, mask_v3);
                 }
@@ -3242,6 +3280,7 @@ TARGET_v3 static void softmax_mrope_prepare_v3(const struct call *call, int64_t 
         i1 = min(i0 + 64, n_q);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int32_t *const positions_array = call->params->positions;
@@ -3258,12 +3297,16 @@ TARGET_v3 static void softmax_mrope_prepare_v3(const struct call *call, int64_t 
     transpose_v3(k + i0 * k_row, k_row, i1 - i0, 128, k_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 128; d++) k_tile[d * 64 + i] = 0;
-    /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40, 1,
-       2)), 2), 0)) * 1 ... */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
+       select(t < 40, 1, 2 ... */
+    const int64_t t_2 = n_k - 1;
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_3 = ((((i0 + i + lane_v3) + t_2) > 0) & ((i0 + i + lane_v3) + t_2)) | (~(((i0 + i + lane_v3) +
-            t_2) > 0) & (0 - (ints_v3){0}));
+        const ints_v3 t_3 = (((((((i0 + i + lane_v3) + query_start) < t_2) & ((i0 + i + lane_v3) + query_start)) |
+            (~(((i0 + i + lane_v3) + query_start) < t_2) & (t_2 - (ints_v3){0}))) > 0) & (((((i0 + i + lane_v3) +
+            query_start) < t_2) & ((i0 + i + lane_v3) + query_start)) | (~(((i0 + i + lane_v3) + query_start) < t_2) &
+            (t_2 - (ints_v3){0})))) | (~((((((i0 + i + lane_v3) + query_start) < t_2) & ((i0 + i + lane_v3) +
+            query_start)) | (~(((i0 + i + lane_v3) + query_start) < t_2) & (t_2 - (ints_v3){0}))) > 0) & (0 -
+            (ints_v3){0}));
         for (int64_t t = 0; t < 64; t++) {
             const ints_v3 rows_1 = t_3;
             ints_v3 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
@@ -3307,6 +3350,7 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
@@ -3334,12 +3378,16 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
-    /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40, 1,
-       2)), 2), 0)) * 1 ... */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
+       select(t < 40, 1, 2 ... */
+    const int64_t t_2 = n_k - 1;
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_3 = ((((i0 + i + lane_v3) + t_2) > 0) & ((i0 + i + lane_v3) + t_2)) | (~(((i0 + i + lane_v3) +
-            t_2) > 0) & (0 - (ints_v3){0}));
+        const ints_v3 t_3 = (((((((i0 + i + lane_v3) + query_start) < t_2) & ((i0 + i + lane_v3) + query_start)) |
+            (~(((i0 + i + lane_v3) + query_start) < t_2) & (t_2 - (ints_v3){0}))) > 0) & (((((i0 + i + lane_v3) +
+            query_start) < t_2) & ((i0 + i + lane_v3) + query_start)) | (~(((i0 + i + lane_v3) + query_start) < t_2) &
+            (t_2 - (ints_v3){0})))) | (~((((((i0 + i + lane_v3) + query_start) < t_2) & ((i0 + i + lane_v3) +
+            query_start)) | (~(((i0 + i + lane_v3) + query_start) < t_2) & (t_2 - (ints_v3){0}))) > 0) & (0 -
+            (ints_v3){0}));
         for (int64_t t = 0; t < 64; t++) {
             const ints_v3 rows_1 = t_3;
             ints_v3 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
@@ -3382,7 +3430,7 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * query */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
@@ -3390,13 +3438,12 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_8 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
+                const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
+                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
                         load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
                 }
             }
@@ -3423,34 +3470,33 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_10 = load_v3(old_max + i);
-            const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new11);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new11);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new11);
+            const vec_v3 old_max_9 = load_v3(old_max + i);
+            const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new10);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new10);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new10);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_13 = load_v3(row_max + i);
+            const vec_v3 row_max_12 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_12 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new14 = exp2_v3(score_12 - row_max_13);
-                store_v3(score + j * 64 + i, score_new14);
-                row_sum_in += score_new14;
+                const vec_v3 score_11 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
+                store_v3(score + j * 64 + i, score_new13);
+                row_sum_in += score_new13;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_15), mask_v3);
+                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
                 }
                 add_seen_v3(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -3459,10 +3505,10 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_16 = load_v3(row_sum + i);
-        const mask_v3 t_17 = row_sum_16 == 0.0f;
+        const vec_v3 row_sum_14 = load_v3(row_sum + i);
+        const mask_v3 t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_17, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_16));
+            store_v3(sum + e * 64 + i, pick_v3(t_15, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_14));
         }
     }
     /* out = sum, transposed back */
@@ -3481,6 +3527,7 @@ TARGET_v3 APART void softmax_mrope_extend_few_begin_v3(const struct call *call, 
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -3497,12 +3544,16 @@ TARGET_v3 APART void softmax_mrope_extend_few_begin_v3(const struct call *call, 
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((id(positions, (b * n_k) + max((r % n_q) + (n_k - n_q), 0), max(min(select(t < 16, 0,
-       select(t < 40, 1, 2)), 2), ... */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
+       0, select(t <  ... */
+    const int64_t t_2 = n_k - 1;
     for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_3 = (((((r + lane_v3) % n_q) + t_2) > 0) & (((r + lane_v3) % n_q) + t_2)) | (~((((r + lane_v3) %
-            n_q) + t_2) > 0) & (0 - (ints_v3){0}));
+        const ints_v3 t_3 = ((((((((r + lane_v3) % n_q) + query_start) < t_2) & (((r + lane_v3) % n_q) + query_start)) |
+            (~((((r + lane_v3) % n_q) + query_start) < t_2) & (t_2 - (ints_v3){0}))) > 0) & ((((((r + lane_v3) % n_q) +
+            query_start) < t_2) & (((r + lane_v3) % n_q) + query_start)) | (~((((r + lane_v3) % n_q) + query_start) <
+            t_2) & (t_2 - (ints_v3){0})))) | (~(((((((r + lane_v3) % n_q) + query_start) < t_2) & (((r + lane_v3) % n_q)
+            + query_start)) | (~((((r + lane_v3) % n_q) + query_start) < t_2) & (t_2 - (ints_v3){0}))) > 0) & (0 -
+            (ints_v3){0}));
         for (int64_t t = 0; t < 64; t++) {
             const ints_v3 rows_1 = t_3;
             ints_v3 id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_v3){0});
@@ -3573,6 +3624,7 @@ TARGET_v3 APART void softmax_mrope_extend_few_keys_v3(const struct call *call, i
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
@@ -3596,7 +3648,8 @@ TARGET_v3 APART void softmax_mrope_extend_few_keys_v3(const struct call *call, i
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot9_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -3604,12 +3657,12 @@ TARGET_v3 APART void softmax_mrope_extend_few_keys_v3(const struct call *call, i
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_8 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_8 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -3661,12 +3714,12 @@ TARGET_v3 APART void softmax_mrope_extend_few_keys_v3(const struct call *call, i
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_11 = (r % n_q) + n_k - n_q;
+                const int64_t t_11 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_11, mask_v3);
                 }
@@ -4373,6 +4426,7 @@ static void softmax_mrope_rows_any(const struct call *call, int64_t task, unsign
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
@@ -4413,12 +4467,16 @@ static void softmax_mrope_rows_any(const struct call *call, int64_t task, unsign
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 128; d++) q_tile[d * 16 + i] = 0;
-        /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40,
-           1, 2)), 2), 0)) * 1 ... */
-        const int64_t t_2 = n_k - n_q;
+        /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
+           select(t < 40, 1, 2 ... */
+        const int64_t t_2 = n_k - 1;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_3 = ((((i0 + i + lane_any) + t_2) > 0) & ((i0 + i + lane_any) + t_2)) | (~(((i0 + i +
-                lane_any) + t_2) > 0) & (0 - (ints_any){0}));
+            const ints_any t_3 = (((((((i0 + i + lane_any) + query_start) < t_2) & ((i0 + i + lane_any) + query_start))
+                | (~(((i0 + i + lane_any) + query_start) < t_2) & (t_2 - (ints_any){0}))) > 0) & (((((i0 + i + lane_any)
+                + query_start) < t_2) & ((i0 + i + lane_any) + query_start)) | (~(((i0 + i + lane_any) + query_start) <
+                t_2) & (t_2 - (ints_any){0})))) | (~((((((i0 + i + lane_any) + query_start) < t_2) & ((i0 + i +
+                lane_any) + query_start)) | (~(((i0 + i + lane_any) + query_start) < t_2) & (t_2 - (ints_any){0}))) > 0)
+                & (0 - (ints_any){0}));
             for (int64_t t = 0; t < 64; t++) {
                 const ints_any rows_1 = t_3;
                 ints_any id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
@@ -4462,7 +4520,7 @@ static void softmax_mrope_rows_any(const struct call *call, int64_t task, unsign
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
@@ -4507,20 +4565,19 @@ static void softmax_mrope_rows_any(const struct call *call, int64_t task, unsign
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-                const int64_t t_15 = n_k - n_q;
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_16 = (i0 + i + lane_any) + t_15;
+                    const ints_any t_15 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_15, mask_any),
                             load_any(score + j * 16 + i), splat_any(-INFINITY)));
                     }
                 }
@@ -4549,34 +4606,34 @@ static void softmax_mrope_rows_any(const struct call *call, int64_t task, unsign
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_17 = load_any(old_max + i);
-                const vec_any old_max_new18 = exp2_any(old_max_17 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new18);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new18);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new18);
+                const vec_any old_max_16 = load_any(old_max + i);
+                const vec_any old_max_new17 = exp2_any(old_max_16 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new17);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new17);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new17);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_20 = load_any(row_max + i);
+                const vec_any row_max_19 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_19 = load_any(score + j * 16 + i);
-                    const vec_any score_new21 = exp2_any(score_19 - row_max_20);
-                    store_any(score + j * 16 + i, score_new21);
-                    row_sum_in += score_new21;
+                    const vec_any score_18 = load_any(score + j * 16 + i);
+                    const vec_any score_new20 = exp2_any(score_18 - row_max_19);
+                    store_any(score + j * 16 + i, score_new20);
+                    row_sum_in += score_new20;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
                 0)) { /* infinity and NaN affect only queries that see them */
                 dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                    const int64_t t_22 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_22), mask_any);
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
                     }
                     add_seen_any(128, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -4591,11 +4648,11 @@ static void softmax_mrope_rows_any(const struct call *call, int64_t task, unsign
             float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_23 = load_any(row_sum + i);
-                const mask_any t_24 = row_sum_23 == 0.0f;
+                const vec_any row_sum_21 = load_any(row_sum + i);
+                const mask_any t_22 = row_sum_21 == 0.0f;
                 for (int64_t e = 0; e < 128; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_24, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_23));
+                    store_any(result + e * 16 + i, pick_any(t_22, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_21));
                 }
             }
             /* out = result, transposed back */
@@ -4616,6 +4673,7 @@ APART void softmax_mrope_few_begin_any(const struct call *call, int64_t task, co
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -4631,12 +4689,16 @@ APART void softmax_mrope_few_begin_any(const struct call *call, int64_t task, co
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((id(positions, (b * n_k) + max((r % n_q) + (n_k - n_q), 0), max(min(select(t < 16, 0,
-       select(t < 40, 1, 2)), 2), ... */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
+       0, select(t <  ... */
+    const int64_t t_2 = n_k - 1;
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_3 = (((((r + lane_any) % n_q) + t_2) > 0) & (((r + lane_any) % n_q) + t_2)) | (~((((r +
-            lane_any) % n_q) + t_2) > 0) & (0 - (ints_any){0}));
+        const ints_any t_3 = ((((((((r + lane_any) % n_q) + query_start) < t_2) & (((r + lane_any) % n_q) +
+            query_start)) | (~((((r + lane_any) % n_q) + query_start) < t_2) & (t_2 - (ints_any){0}))) > 0) & ((((((r +
+            lane_any) % n_q) + query_start) < t_2) & (((r + lane_any) % n_q) + query_start)) | (~((((r + lane_any) %
+            n_q) + query_start) < t_2) & (t_2 - (ints_any){0})))) | (~(((((((r + lane_any) % n_q) + query_start) < t_2)
+            & (((r + lane_any) % n_q) + query_start)) | (~((((r + lane_any) % n_q) + query_start) < t_2) & (t_2 -
+            (ints_any){0}))) > 0) & (0 - (ints_any){0}));
         for (int64_t t = 0; t < 64; t++) {
             const ints_any rows_1 = t_3;
             ints_any id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
@@ -4704,6 +4766,7 @@ APART void softmax_mrope_few_keys_any(const struct call *call, int64_t task, con
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
@@ -4735,7 +4798,8 @@ APART void softmax_mrope_few_keys_any(const struct call *call, int64_t task, con
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
@@ -4778,12 +4842,12 @@ APART void softmax_mrope_few_keys_any(const struct call *call, int64_t task, con
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_15 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_15 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_15 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -4835,12 +4899,12 @@ APART void softmax_mrope_few_keys_any(const struct call *call, int64_t task, con
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_18 = (r % n_q) + n_k - n_q;
+                const int64_t t_18 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_18, mask_any);
                 }
@@ -4983,6 +5047,7 @@ static void softmax_mrope_prepare_any(const struct call *call, int64_t task, uns
         i1 = min(i0 + 64, n_q);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const int32_t *const positions_array = call->params->positions;
@@ -4999,12 +5064,16 @@ static void softmax_mrope_prepare_any(const struct call *call, int64_t task, uns
     transpose_any(k + i0 * k_row, k_row, i1 - i0, 128, k_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 128; d++) k_tile[d * 64 + i] = 0;
-    /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40, 1,
-       2)), 2), 0)) * 1 ... */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
+       select(t < 40, 1, 2 ... */
+    const int64_t t_2 = n_k - 1;
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_3 = ((((i0 + i + lane_any) + t_2) > 0) & ((i0 + i + lane_any) + t_2)) | (~(((i0 + i + lane_any)
-            + t_2) > 0) & (0 - (ints_any){0}));
+        const ints_any t_3 = (((((((i0 + i + lane_any) + query_start) < t_2) & ((i0 + i + lane_any) + query_start)) |
+            (~(((i0 + i + lane_any) + query_start) < t_2) & (t_2 - (ints_any){0}))) > 0) & (((((i0 + i + lane_any) +
+            query_start) < t_2) & ((i0 + i + lane_any) + query_start)) | (~(((i0 + i + lane_any) + query_start) < t_2) &
+            (t_2 - (ints_any){0})))) | (~((((((i0 + i + lane_any) + query_start) < t_2) & ((i0 + i + lane_any) +
+            query_start)) | (~(((i0 + i + lane_any) + query_start) < t_2) & (t_2 - (ints_any){0}))) > 0) & (0 -
+            (ints_any){0}));
         for (int64_t t = 0; t < 64; t++) {
             const ints_any rows_1 = t_3;
             ints_any id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
@@ -5048,6 +5117,7 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
@@ -5075,12 +5145,16 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 128; d++) q_tile[d * 64 + i] = 0;
-    /* query_cos = cos((id(positions, (b * n_k) + max(i + (n_k - n_q), 0), max(min(select(t < 16, 0, select(t < 40, 1,
-       2)), 2), 0)) * 1 ... */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((id(positions, (b * n_k) + max(min(i + query_start, n_k + -1), 0), max(min(select(t < 16, 0,
+       select(t < 40, 1, 2 ... */
+    const int64_t t_2 = n_k - 1;
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_3 = ((((i0 + i + lane_any) + t_2) > 0) & ((i0 + i + lane_any) + t_2)) | (~(((i0 + i + lane_any)
-            + t_2) > 0) & (0 - (ints_any){0}));
+        const ints_any t_3 = (((((((i0 + i + lane_any) + query_start) < t_2) & ((i0 + i + lane_any) + query_start)) |
+            (~(((i0 + i + lane_any) + query_start) < t_2) & (t_2 - (ints_any){0}))) > 0) & (((((i0 + i + lane_any) +
+            query_start) < t_2) & ((i0 + i + lane_any) + query_start)) | (~(((i0 + i + lane_any) + query_start) < t_2) &
+            (t_2 - (ints_any){0})))) | (~((((((i0 + i + lane_any) + query_start) < t_2) & ((i0 + i + lane_any) +
+            query_start)) | (~(((i0 + i + lane_any) + query_start) < t_2) & (t_2 - (ints_any){0}))) > 0) & (0 -
+            (ints_any){0}));
         for (int64_t t = 0; t < 64; t++) {
             const ints_any rows_1 = t_3;
             ints_any id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
@@ -5123,7 +5197,7 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 288) {
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * query */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, query, score, v + j0 * v_row, v_row);
@@ -5131,13 +5205,12 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_8 = n_k - n_q;
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_9 = (i0 + i + lane_any) + t_8;
+                const ints_any t_8 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
+                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
                         load_any(score + j * 64 + i), splat_any(-INFINITY)));
                 }
             }
@@ -5165,34 +5238,34 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_10 = load_any(old_max + i);
-            const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new11);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new11);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new11);
+            const vec_any old_max_9 = load_any(old_max + i);
+            const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new10);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new10);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new10);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_13 = load_any(row_max + i);
+            const vec_any row_max_12 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_12 = load_any(score + j * 64 + i);
-                const vec_any score_new14 = exp2_any(score_12 - row_max_13);
-                store_any(score + j * 64 + i, score_new14);
-                row_sum_in += score_new14;
+                const vec_any score_11 = load_any(score + j * 64 + i);
+                const vec_any score_new13 = exp2_any(score_11 - row_max_12);
+                store_any(score + j * 64 + i, score_new13);
+                row_sum_in += score_new13;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
-                const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_15), mask_any);
+                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                        mask_any);
                 }
                 add_seen_any(128, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
             }
@@ -5201,10 +5274,10 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_16 = load_any(row_sum + i);
-        const mask_any t_17 = row_sum_16 == 0.0f;
+        const vec_any row_sum_14 = load_any(row_sum + i);
+        const mask_any t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 128; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_17, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_16));
+            store_any(sum + e * 64 + i, pick_any(t_15, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_14));
         }
     }
     /* out = sum, transposed back */
@@ -5223,6 +5296,7 @@ APART void softmax_mrope_extend_few_begin_any(const struct call *call, int64_t t
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
@@ -5239,12 +5313,16 @@ APART void softmax_mrope_extend_few_begin_any(const struct call *call, int64_t t
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos((id(positions, (b * n_k) + max((r % n_q) + (n_k - n_q), 0), max(min(select(t < 16, 0,
-       select(t < 40, 1, 2)), 2), ... */
-    const int64_t t_2 = n_k - n_q;
+    /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
+       0, select(t <  ... */
+    const int64_t t_2 = n_k - 1;
     for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_3 = (((((r + lane_any) % n_q) + t_2) > 0) & (((r + lane_any) % n_q) + t_2)) | (~((((r +
-            lane_any) % n_q) + t_2) > 0) & (0 - (ints_any){0}));
+        const ints_any t_3 = ((((((((r + lane_any) % n_q) + query_start) < t_2) & (((r + lane_any) % n_q) +
+            query_start)) | (~((((r + lane_any) % n_q) + query_start) < t_2) & (t_2 - (ints_any){0}))) > 0) & ((((((r +
+            lane_any) % n_q) + query_start) < t_2) & (((r + lane_any) % n_q) + query_start)) | (~((((r + lane_any) %
+            n_q) + query_start) < t_2) & (t_2 - (ints_any){0})))) | (~(((((((r + lane_any) % n_q) + query_start) < t_2)
+            & (((r + lane_any) % n_q) + query_start)) | (~((((r + lane_any) % n_q) + query_start) < t_2) & (t_2 -
+            (ints_any){0}))) > 0) & (0 - (ints_any){0}));
         for (int64_t t = 0; t < 64; t++) {
             const ints_any rows_1 = t_3;
             ints_any id_0 = (max(min((t < 16) ? 0 : ((t < 40) ? 1 : 2), 2), 0) - (ints_any){0});
@@ -5315,6 +5393,7 @@ APART void softmax_mrope_extend_few_keys_any(const struct call *call, int64_t ta
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
@@ -5338,7 +5417,8 @@ APART void softmax_mrope_extend_few_keys_any(const struct call *call, int64_t ta
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot9_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
@@ -5346,12 +5426,12 @@ APART void softmax_mrope_extend_few_keys_any(const struct call *call, int64_t ta
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 9344 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_8 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_8 <= ((r % n_q) + n_k - n_q),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_8 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -5403,12 +5483,12 @@ APART void softmax_mrope_extend_few_keys_any(const struct call *call, int64_t ta
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_11 = (r % n_q) + n_k - n_q;
+                const int64_t t_11 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_11, mask_any);
                 }
@@ -5549,6 +5629,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
@@ -5713,6 +5794,30 @@ static size_t max_bytes_a_thread(int64_t n_k)
     return bytes;
 }
 
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
 size_t softmax_mrope_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
@@ -5823,8 +5928,10 @@ int softmax_mrope_forward(const struct attn_problem *problem, const struct softm
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
     const int threads = thread_count(problem, given, max_bytes);
@@ -6022,7 +6129,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
     header->format = 4;
     header->byte_order = 0x01020304;
-    header->fingerprint = UINT64_C(0x8381c9c35dfd2b12);
+    header->fingerprint = UINT64_C(0xb61b5f5b174c3772);
     header->dtype = ATTN_F32;
     header->head_dim = 128;
     header->value_dim = 128;
@@ -6368,6 +6475,7 @@ int softmax_mrope_extend(const struct attn_problem *problem, const struct softma
     void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
+    if (problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
     struct attn_problem new_tokens = *problem;
     new_tokens.n_k = problem->n_q;
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
