@@ -29,10 +29,9 @@
      x21 [b g j e] = u with u[t_key] = x20 * (v - sum over j < t_key of x18 * u[j] if j <= t_key)
      x22 [b g m i j] = sum over d of x11 * x6
      x23 [b g m i j] = x22
-     x24 [b g m i] = sum over j of x23 if j <= i + query_start
-     x25 [b g m i e] = sum over j of x23 * x21 if j <= i + query_start
-     x26 [b g m i e] = x25
-     out = x26
+     x24 [b g m i e] = sum over j of x23 * x21 if j <= i + query_start
+     x25 [b g m i e] = x24
+     out = x25
    query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
@@ -1993,7 +1992,7 @@ int deltanet_forward(const struct attn_problem *problem, const struct deltanet_p
 
 static const struct attn_param param[] = {
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct deltanet_params, beta), 0,
-        offsetof(struct deltanet_strides, beta), 0},
+        offsetof(struct deltanet_strides, beta), 0, 1},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -43,10 +43,9 @@
      x34 [b g j r] = x32 * x33 * 0.35355339059327373
      x35 [b g m i j] = sum over r of x31 * x34
      x36 [b g m i j] = x35 * x35
-     x37 [b g m i] = sum over j of x36 if j <= i + query_start
-     x38 [b g m i e] = sum over j of x36 * x28 if j <= i + query_start
-     x39 [b g m i e] = x38
-     out = x39
+     x37 [b g m i e] = sum over j of x36 * x28 if j <= i + query_start
+     x38 [b g m i e] = x37
+     out = x38
    query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
@@ -2319,10 +2318,12 @@ int deltanet_polysketch_forward(const struct attn_problem *problem, const struct
 }
 
 static const struct attn_param param[] = {
-    {"sketch.g1", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g1), 1, ATTN_CONTIGUOUS, 0},
-    {"sketch.g2", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g2), 1, ATTN_CONTIGUOUS, 0},
+    {"sketch.g1", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g1), 1, ATTN_CONTIGUOUS, 0,
+        0},
+    {"sketch.g2", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g2), 1, ATTN_CONTIGUOUS, 0,
+        0},
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct deltanet_polysketch_params, beta), 0,
-        offsetof(struct deltanet_polysketch_strides, beta), 0},
+        offsetof(struct deltanet_polysketch_strides, beta), 0, 1},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -24,19 +24,18 @@
      x14 [b g t_key] = x13 == 0 ? 0 : 1 / sqrt(x13)
      x15 [b g t_key d] = x11 * x14
      x16 [b g t_key j] = sum over d of x15 * x6
-     x17 [b g t_key j] = exp(x16 * 8)
-     x18 [b g t_key j] = x16 * 11.541560327111707
-     x19 [b g t_key] = max over j of x18 if j <= t_key && j < t_key
-     x20 [b g t_key j] = exp2(x18 - x19)
+     x17 [b g t_key j] = x16 * 11.541560327111707
+     x18 [b g t_key] = max over j of x17 if j <= t_key && j < t_key
+     x19 [b g t_key j] = exp2(x17 - x18)
      beta [b g m j], learned parameter
-     x22 [b g j] = beta[b, g, 0, j]
-     x23 [b g j e] = u with u[t_key] = x22 * (v - sum over j < t_key of x20 * u[j] if j <= t_key)
-     x24 [b g m i j] = sum over d of x10 * x6
-     x25 [b g m i j] = exp(x24 * 8)
-     x26 [b g m i] = sum over j of x25 if j <= i + query_start
-     x27 [b g m i e] = sum over j of x25 * x23 if j <= i + query_start
-     x28 [b g m i e] = x26 == 0 ? 0 : x27 / x26
-     out = x28
+     x21 [b g j] = beta[b, g, 0, j]
+     x22 [b g j e] = u with u[t_key] = x21 * (v - sum over j < t_key of x19 * u[j] if j <= t_key)
+     x23 [b g m i j] = sum over d of x10 * x6
+     x24 [b g m i j] = exp(x23 * 8)
+     x25 [b g m i] = sum over j of x24 if j <= i + query_start
+     x26 [b g m i e] = sum over j of x24 * x22 if j <= i + query_start
+     x27 [b g m i e] = x25 == 0 ? 0 : x26 / x25
+     out = x27
    query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
@@ -4381,7 +4380,7 @@ int deltanet_softmax_forward(const struct attn_problem *problem, const struct de
 
 static const struct attn_param param[] = {
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct deltanet_softmax_params, beta), 0,
-        offsetof(struct deltanet_softmax_strides, beta), 0},
+        offsetof(struct deltanet_softmax_strides, beta), 0, 1},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -13,12 +13,11 @@
      x5 [b g m i] = sum over position of x4 if position <= i + query_start
      x6 [b g m j] = sum over position of x4 if position <= j
      x7 [b g m i j] = sum over d of q * k
-     x8 [b g m i j] = exp(x7 * 0.125)
-     x9 [b g m i j] = exp(x7 * 0.125 + x5 - x6)
-     x10 [b g m i] = sum over j of x9 if j <= i + query_start
-     x11 [b g m i e] = sum over j of x9 * v if j <= i + query_start
-     x12 [b g m i e] = x10 == 0 ? 0 : x11 / x10
-     out = x12
+     x8 [b g m i j] = exp(x7 * 0.125 + x5 - x6)
+     x9 [b g m i] = sum over j of x8 if j <= i + query_start
+     x10 [b g m i e] = sum over j of x8 * v if j <= i + query_start
+     x11 [b g m i e] = x9 == 0 ? 0 : x10 / x9
+     out = x11
    query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
@@ -4854,7 +4853,7 @@ int forgetting_backward(const struct attn_problem *problem, const struct forgett
 
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct forgetting_params, gate), 0,
-        offsetof(struct forgetting_strides, gate), 0},
+        offsetof(struct forgetting_strides, gate), 0, 1},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

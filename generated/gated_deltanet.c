@@ -27,18 +27,15 @@
      x19 [b g t_key] = x18 == 0 ? 0 : 1 / sqrt(x18)
      x20 [b g t_key d] = x16 * x19
      x21 [b g t_key j] = sum over d of x20 * x6
-     x22 [b g t_key j] = x21
-     x23 [b g t_key j] = x21 * pow(2.718281828459045, x15[b, g, 0, t_key] - x15[b, g, 0, j])
+     x22 [b g t_key j] = x21 * pow(2.718281828459045, x15[b, g, 0, t_key] - x15[b, g, 0, j])
      beta [b g m j], learned parameter
-     x25 [b g j] = beta[b, g, 0, j]
-     x26 [b g j e] = u with u[t_key] = x25 * (v - sum over j < t_key of x23 * u[j] if j <= t_key)
-     x27 [b g m i j] = sum over d of x11 * x6
-     x28 [b g m i j] = x27
-     x29 [b g m i j] = x27 * pow(2.718281828459045, x14 - x15[b, g, 0, j])
-     x30 [b g m i] = sum over j of x29 if j <= i + query_start
-     x31 [b g m i e] = sum over j of x29 * x26 if j <= i + query_start
-     x32 [b g m i e] = x31
-     out = x32
+     x24 [b g j] = beta[b, g, 0, j]
+     x25 [b g j e] = u with u[t_key] = x24 * (v - sum over j < t_key of x22 * u[j] if j <= t_key)
+     x26 [b g m i j] = sum over d of x11 * x6
+     x27 [b g m i j] = x26 * pow(2.718281828459045, x14 - x15[b, g, 0, j])
+     x28 [b g m i e] = sum over j of x27 * x25 if j <= i + query_start
+     x29 [b g m i e] = x28
+     out = x29
    query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
@@ -14833,9 +14830,9 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
 
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct gated_deltanet_params, gate), 0,
-        offsetof(struct gated_deltanet_strides, gate), 0},
+        offsetof(struct gated_deltanet_strides, gate), 0, 1},
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct gated_deltanet_params, beta), 0,
-        offsetof(struct gated_deltanet_strides, beta), 0},
+        offsetof(struct gated_deltanet_strides, beta), 0, 1},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -17,10 +17,9 @@
      x8 [b g m i j d] = x3 * k * pow(2.718281828459045, x6 - x7)
      x9 [b g m i j] = sum over d of x8
      x10 [b g m i j] = x9
-     x11 [b g m i] = sum over j of x10 if j <= i + query_start
-     x12 [b g m i e] = sum over j of x10 * v if j <= i + query_start
-     x13 [b g m i e] = x12
-     out = x13
+     x11 [b g m i e] = sum over j of x10 * v if j <= i + query_start
+     x12 [b g m i e] = x11
+     out = x12
    query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
@@ -8577,7 +8576,7 @@ int gla_backward(const struct attn_problem *problem, const struct gla_params *pa
 
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 4, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K, 64}, offsetof(struct gla_params, gate), 0,
-        offsetof(struct gla_strides, gate), 0},
+        offsetof(struct gla_strides, gate), 0, 1},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

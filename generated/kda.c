@@ -35,10 +35,9 @@
      x27 [b g m i j d] = x11 * x6 * pow(2.718281828459045, x14 - x15[b, g, 0, j, d])
      x28 [b g m i j] = sum over d of x27
      x29 [b g m i j] = x28
-     x30 [b g m i] = sum over j of x29 if j <= i + query_start
-     x31 [b g m i e] = sum over j of x29 * x26 if j <= i + query_start
-     x32 [b g m i e] = x31
-     out = x32
+     x30 [b g m i e] = sum over j of x29 * x26 if j <= i + query_start
+     x31 [b g m i e] = x30
+     out = x31
    query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
@@ -2865,9 +2864,9 @@ int kda_forward(const struct attn_problem *problem, const struct kda_params *par
 
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 4, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K, 64}, offsetof(struct kda_params, gate), 0,
-        offsetof(struct kda_strides, gate), 0},
+        offsetof(struct kda_strides, gate), 0, 1},
     {"beta", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct kda_params, beta), 0,
-        offsetof(struct kda_strides, beta), 0},
+        offsetof(struct kda_strides, beta), 0, 1},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

@@ -14,12 +14,10 @@
      x6 [b g m i] = sum over position of x5 if position <= i + query_start
      x7 [b g m j] = sum over position of x5 if position <= j
      x8 [b g m i j] = sum over d of q * k
-     x9 [b g m i j] = x8
-     x10 [b g m i j] = x8 * pow(2.718281828459045, x6 - x7)
-     x11 [b g m i] = sum over j of x10 if j <= i + query_start
-     x12 [b g m i e] = sum over j of x10 * v if j <= i + query_start
-     x13 [b g m i e] = x12
-     out = x13
+     x9 [b g m i j] = x8 * pow(2.718281828459045, x6 - x7)
+     x10 [b g m i e] = sum over j of x9 * v if j <= i + query_start
+     x11 [b g m i e] = x10
+     out = x11
    query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
@@ -2978,9 +2976,9 @@ int mamba2_forward(const struct attn_problem *problem, const struct mamba2_param
 
 static const struct attn_param param[] = {
     {"rate", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct mamba2_params, rate), 0, offsetof(struct mamba2_strides, rate),
-        0},
+        0, 0},
     {"step", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct mamba2_params, step), 0,
-        offsetof(struct mamba2_strides, step), 0},
+        offsetof(struct mamba2_strides, step), 0, 1},
 };
 
 static int params_init_any(void *params, uint64_t seed, void *storage)

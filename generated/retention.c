@@ -19,10 +19,9 @@
      x10 [b g m i d] = x9 * 0.125
      x11 [b g m i j] = sum over d of x10 * x6
      x12 [b g m i j] = x11 * pow(1 - pow(2, (-5 - (g * members + m)) * 1), (i + query_start - j) * 1)
-     x13 [b g m i] = sum over j of x12 if j <= i + query_start
-     x14 [b g m i e] = sum over j of x12 * v if j <= i + query_start
-     x15 [b g m i e] = x14
-     out = x15
+     x13 [b g m i e] = sum over j of x12 * v if j <= i + query_start
+     x14 [b g m i e] = x13
+     out = x14
    query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,

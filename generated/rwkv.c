@@ -15,10 +15,9 @@
      x7 [b g m i j d] = q * k * pow(2.718281828459045, x5 - x6)
      x8 [b g m i j] = sum over d of x7
      x9 [b g m i j] = x8
-     x10 [b g m i] = sum over j of x9 if j <= i + query_start
-     x11 [b g m i e] = sum over j of x9 * v if j <= i + query_start
-     x12 [b g m i e] = x11
-     out = x12
+     x10 [b g m i e] = sum over j of x9 * v if j <= i + query_start
+     x11 [b g m i e] = x10
+     out = x11
    query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,

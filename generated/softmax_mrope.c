@@ -26,6 +26,7 @@
      x14 [b g m i e] = sum over j of x12 * v if j <= i + query_start
      x15 [b g m i e] = x13 == 0 ? 0 : x14 / x13
      out = x15
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
 
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.
