@@ -37,6 +37,7 @@ SPECS = {
               'prepare': [{'rope': {'angle': '(i + 3) * pow(10.0, -0.1 * t)'}}]},
     'window': {'similarity': 'softmax', 'mask': WINDOW, 'emit': GRADIENTS},
     'window-left': {'similarity': 'softmax', 'mask': {'window': {'left': 20}}, 'prepare': ['rope'], 'emit': GRADIENTS},
+    'distance': {'similarity': {'softmax': {'modify': 's - 0.5 * log1p(fabs(i - j))'}}, 'mask': WINDOW, 'emit': GRADIENTS},
     'dilated': {'similarity': 'softmax', 'mask': {'window': {'left': 9, 'right': 4, 'dilation': 3}}, 'emit': GRADIENTS},
     'blocks': {'similarity': 'softmax', 'mask': {'block_window': {'block': 16, 'left': 1}}, 'emit': GRADIENTS},
     'global': {'similarity': 'softmax', 'mask': {'any': [WINDOW, {'global': {'tokens': [0, 40]}}]}},
