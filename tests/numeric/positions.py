@@ -33,6 +33,8 @@ SPECS = {
     'causal': {'similarity': 'softmax', 'mask': 'causal', 'emit': GRADIENTS},
     'rope': {'similarity': 'softmax', 'prepare': ['rope'], 'mask': 'causal', 'emit': GRADIENTS},
     'rope-halves': {'similarity': 'softmax', 'prepare': [{'rope': {'pairs': 'halves', 'first': 2, 'dims': 4}}]},
+    'angle-array': {'similarity': 'softmax', 'mask': 'causal', 'arrays': {'place': {'shape': ['B', 'Nk']}},
+                    'prepare': [{'rope': {'angle': 'place[b][i] * pow(10.0, -0.1 * t)'}}]},
     'angle': {'similarity': 'softmax', 'mask': 'causal',
               'prepare': [{'rope': {'angle': '(i + 3) * pow(10.0, -0.1 * t)'}}]},
     'window': {'similarity': 'softmax', 'mask': WINDOW, 'emit': GRADIENTS},
