@@ -151,15 +151,13 @@ def flex(row, q, k, v):
     longer = [np.pad(x, ((0, 0), (0, 0), (0, row.added), (0, 0))) for x in (k, v)]
     made = row.mask and create_block_mask(row.mask, None, None, q.shape[2], k.shape[2] + row.added, device='cpu')
 
-    def attend(q, k, v):
-        if row.prepare:
-            q, k = row.prepare(q), row.prepare(k)
-        return flex_attention(q, k, v, score_mod=row.score, block_mask=made, scale=row.scale)
-    compiled, arrays = torch.compile(attend, dynamic=False), [of(x) for x in (q, *longer)]
+    prepare = row.prepare and torch.compile(row.prepare, dynamic=False)
+    compiled, arrays = torch.compile(flex_attention, dynamic=False), [of(x) for x in (q, *longer)]
 
     def call():
         with torch.no_grad():
-            return compiled(*arrays)
+            q, k, v = (prepare(x) if prepare and x is not arrays[2] else x for x in arrays)
+            return compiled(q, k, v, score_mod=row.score, block_mask=made, scale=row.scale)
     return call
 
 
@@ -213,7 +211,7 @@ def mla(options):
         q, k = normal(1, 1, 128, 1, 576), normal(2, 1, 1, n, 576)
         if dtype == 'bf16':
             q, k = (of(x).bfloat16().view(torch.uint16).numpy() for x in (q, k))
-        kernel = ours.Kernel('softmax_mla', {'emit': '[forward]', 'dtype': dtype}, q, k, k[..., :512], {}, options.threads)
+        kernel = ours.Kernel('softmax_mla', {'emit': '[forward]', 'dtype': dtype}, q, k, k[..., :512].copy(), {}, options.threads)
         floats = [of(x) if dtype == 'f32' else of(x.view(np.int16)).view(torch.bfloat16) for x in (q, k)]
         keys = floats[1].expand(1, 128, n, 576)
 
