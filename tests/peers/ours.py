@@ -30,7 +30,8 @@ class Problem(ctypes.Structure):
 class Param(ctypes.Structure):
     _fields_ = [('name', ctypes.c_char_p), ('dtype', ctypes.c_int), ('rank', ctypes.c_int),
                 ('shape', ctypes.c_int64 * 4), ('offset', ctypes.c_size_t),
-                ('random', ctypes.c_int), ('strides', ctypes.c_size_t), ('tiles', ctypes.c_size_t)]
+                ('random', ctypes.c_int), ('strides', ctypes.c_size_t), ('tiles', ctypes.c_size_t),
+                ('rows', ctypes.c_int)]
 
 
 class Description(ctypes.Structure):
