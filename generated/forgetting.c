@@ -128,6 +128,72 @@ INLINE size_t bytes_plus(size_t a, size_t b)
 INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
 INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
 
+enum { NORM_LANES = 16 }; /* sums that are computed side by side, because a compiler may not reorder a single sum */
+INLINE double larger_square(double max, float square) /* NaN if a square is not finite */
+{
+    return square - square != 0 || max != max ? NAN : (double)square > max ? (double)square : max;
+}
+/* Returns a bound of the norms of n rows, which are `step` apart. */
+INLINE double max_norm_of_rows(const float *x, int64_t n, int64_t step, int64_t elements)
+{
+    double max = 0;
+    for (int64_t k = 0; k < n; k++, x += step) {
+        float part[NORM_LANES] = {0}, square = 0;
+        int64_t e = 0;
+        for (; e + NORM_LANES <= elements; e += NORM_LANES)
+            for (int t = 0; t < NORM_LANES; t++) part[t] += x[e + t] * x[e + t];
+        for (; e < elements; e++) square += x[e] * x[e];
+        for (int t = 0; t < NORM_LANES; t++) square += part[t];
+        max = larger_square(max, square);
+    }
+    return sqrt(max) * (1 + 0x1p-16);
+}
+/* Returns a bound of the norms of n columns. Rows are `stride` apart. */
+INLINE double max_norm_of_columns(const float *x, int64_t n, int64_t stride, int64_t elements)
+{
+    double max = 0;
+    for (int64_t k = 0; k < n; k += NORM_LANES) {
+        const int64_t columns = min(n - k, NORM_LANES);
+        float square[NORM_LANES] = {0};
+        for (int64_t e = 0; e < elements; e++)
+            if (columns == NORM_LANES)
+                for (int t = 0; t < NORM_LANES; t++) square[t] += x[e * stride + k + t] * x[e * stride + k + t];
+            else
+                for (int64_t t = 0; t < columns; t++) square[t] += x[e * stride + k + t] * x[e * stride + k + t];
+        for (int64_t t = 0; t < columns; t++) max = larger_square(max, square[t]);
+    }
+    return sqrt(max) * (1 + 0x1p-16);
+}
+/* Returns the minimum of n numbers, or NaN if one is not finite. */
+INLINE double min_of(const float *x, int64_t n, int64_t step)
+{
+    float min = x[0], bad = 0;
+    for (int64_t k = 0; k < n; k++) {
+        bad += x[k * step] - x[k * step];
+        min = x[k * step] < min ? x[k * step] : min;
+    }
+    return (double)(min + bad);
+}
+/* Returns a bound of (a - b) * unit for all prefix sums a of n queries and b of m keys. The bound is infinite if the
+   difference of one pair is too large to matter, NaN if a number is not finite. */
+INLINE double max_gap(const float *a, int64_t n, int64_t a_step, const float *b, int64_t m, int64_t b_step, double unit)
+{
+    if (!((double)(a[0] - b[(m - 1) * b_step]) * unit < -24)) return INFINITY;
+    float max = a[0], bad = 0;
+    for (int64_t k = 0; k < n; k++) {
+        bad += a[k * a_step] - a[k * a_step];
+        max = a[k * a_step] > max ? a[k * a_step] : max;
+    }
+    const double high = (double)(max + bad), low = min_of(b, m, b_step);
+    return (high - low + (sizeof(float) == 4 ? 0x1p-22 : 0x1p-51) * (fabs(high) + fabs(low))) * unit;
+        /* rounding of sums */
+}
+/* Returns whether n shares of at most 2^exponent add up to less than the last bit of their whole. */
+INLINE int fades(double exponent, int64_t n)
+{
+    return exponent < (sizeof(float) == 4 ? -24 : -53) && exponent + log2((double)n) < (sizeof(float) == 4 ? -24 : -53);
+}
+
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
@@ -561,6 +627,11 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + n_k - n_q,
+            0) * k_row, i1 + n_k - n_q - max(i0 + n_k - n_q, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
@@ -724,6 +795,11 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + n_k - n_q,
+            0) * k_row, i1 + n_k - n_q - max(i0 + n_k - n_q, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot3_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
@@ -937,6 +1013,11 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1,
+            1.4426950408889634) - min_of(saved_0_tile, i1 - i0, 1);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot3_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score_2[j][i] = sum over e of v * dout_tile */
@@ -1147,6 +1228,11 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
+            /* skips the tile if the decay makes all its weights too small to change a sum */
+            const double j_gap = max_gap(log_decay_q + m * log_decay_q_head + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0,
+                1, 1.4426950408889634) - min_of(saved_0 + m * saved_0_head + i0, i1 - i0, 1);
+            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 64,
+                64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
                 dout + m * dout_head + i0 * dout_row, dout_row);
@@ -1342,6 +1428,11 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
     }
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0, 1,
+            1.4426950408889634) - min_of(saved_0 + i0, i1 - i0, 1);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 64,
+            64) * max_norm_of_rows(q + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
         /* score[i][j] = sum over d of q * k_tile */
         dot3_v4(round_up(j1 - j0, 16), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
         /* score_2[i][j] = sum over e of dout * v_tile */
@@ -1896,6 +1987,11 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + n_k - n_q,
+            0) * k_row, i1 + n_k - n_q - max(i0 + n_k - n_q, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
@@ -2062,6 +2158,11 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + n_k - n_q,
+            0) * k_row, i1 + n_k - n_q - max(i0 + n_k - n_q, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot3_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
@@ -2279,6 +2380,11 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1,
+            1.4426950408889634) - min_of(saved_0_tile, i1 - i0, 1);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot3_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score_2[j][i] = sum over e of v * dout_tile */
@@ -2489,6 +2595,11 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
+            /* skips the tile if the decay makes all its weights too small to change a sum */
+            const double j_gap = max_gap(log_decay_q + m * log_decay_q_head + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0,
+                1, 1.4426950408889634) - min_of(saved_0 + m * saved_0_head + i0, i1 - i0, 1);
+            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 64,
+                64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
                 dout + m * dout_head + i0 * dout_row, dout_row);
@@ -2684,6 +2795,11 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
     }
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0, 1,
+            1.4426950408889634) - min_of(saved_0 + i0, i1 - i0, 1);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 64,
+            64) * max_norm_of_rows(q + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
         /* score[i][j] = sum over d of q * k_tile */
         dot3_v3(round_up(j1 - j0, 8), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
         /* score_2[i][j] = sum over e of dout * v_tile */
@@ -3228,6 +3344,11 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + n_k - n_q,
+            0) * k_row, i1 + n_k - n_q - max(i0 + n_k - n_q, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
@@ -3396,6 +3517,11 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + n_k - n_q,
+            0) * k_row, i1 + n_k - n_q - max(i0 + n_k - n_q, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot3_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
@@ -3614,6 +3740,11 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1,
+            1.4426950408889634) - min_of(saved_0_tile, i1 - i0, 1);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot3_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score_2[j][i] = sum over e of v * dout_tile */
@@ -3824,6 +3955,11 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
+            /* skips the tile if the decay makes all its weights too small to change a sum */
+            const double j_gap = max_gap(log_decay_q + m * log_decay_q_head + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0,
+                1, 1.4426950408889634) - min_of(saved_0 + m * saved_0_head + i0, i1 - i0, 1);
+            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 64,
+                64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
             /* score[i][j] = sum over d of q * k_tile */
             dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
                 dout + m * dout_head + i0 * dout_row, dout_row);
@@ -4019,6 +4155,11 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
     }
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0, 1,
+            1.4426950408889634) - min_of(saved_0 + i0, i1 - i0, 1);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 64,
+            64) * max_norm_of_rows(q + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
         /* score[i][j] = sum over d of q * k_tile */
         dot3_any(round_up(j1 - j0, 4), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
         /* score_2[i][j] = sum over e of dout * v_tile */

@@ -174,6 +174,21 @@ static void explain_few(const struct unit *p)
     text_free(&more);
 }
 
+/* Says whether tiles are skipped because of a decay. */
+static void explain_faded(const struct unit *p)
+{
+    bool forward = false, backward = false;
+    for (int k = 0; k < p->versions; k++) forward |= p->version[k].c && emit_faded_loops(p->version[k].c);
+    for (int k = 0; k < p->backwards; k++) backward |= p->backward[k].c && emit_faded_loops(p->backward[k].c);
+    if (!forward && !backward) return;
+    printf("  skips tiles that the decay empties, in %s: if no weight of a tile can be more than 2^-%d / n_k of its\n"
+           "  query's sum, by the norms of its queries and keys; 'schedule: {faded: 0}' computes them\n",
+           forward && backward ? "forward and backward"
+           : forward           ? "forward"
+                               : "backward",
+           p->spec->dtype == DTYPE_F64 ? 53 : 24);
+}
+
 /* Prints how the kernel avoids overflow of high powers, or the base above which the weight overflows. */
 static void explain_powers(const struct unit *p, const struct compilation *c)
 {
@@ -218,6 +233,7 @@ static void explain_algorithm(const struct unit *p)
     if (!first->program.linear) printf("  quadratic: every query attends to every key that its mask allows\n");
     if (!first->program.linear) explain_powers(p, first);
     explain_few(p);
+    explain_faded(p);
     explain_dropout(p);
     if (!linear) {
         printf("  no linear form: %s\n", p->why_quadratic ? p->why_quadratic : "'algorithm: quadratic' excludes it");

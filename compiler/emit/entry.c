@@ -727,6 +727,7 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set(&t, "FOLD_GROUPS", arena_printf(t.arena, "%d", FOLD_GROUPS));
     template_set_number(&t, "WAITS", emit_any_waits(e->c, e->compilations));
     template_set_number(&t, "FAR_QUERIES", emit_any_apart(e->c, e->compilations));
+    template_set_number(&t, "FADES", emit_any_fades(e->c, e->compilations));
     template_set_number(&t, "SHARES", !c->spec->values_are_keys);
     template_set(&t, "STORED", emit_stored(c->spec->dtype));
     const bool converts = c->spec->dtype != dtype_of_sums(c->spec->dtype);

@@ -39,6 +39,19 @@ struct product_function {
 
 struct served;
 
+/* A loop over tiles of pairs that skips tiles whose weights a decay makes too small (faded.c).
+   - dot: the inner product, the first statement that the test precedes
+   - of_query, of_key: the prefix sums of the decay; unit: their factor in the exponent
+   - shift: what the exponent subtracts; running: it is a running maximum
+   - queries: the number of the axis of queries in dot->axes */
+struct faded {
+    const struct stmt *dot;
+    struct ref of_query, of_key, shift;
+    double unit;
+    bool running;
+    int queries;
+};
+
 /* The state of the printer for one compilation. */
 struct emitter {
     const struct compilation *c;
@@ -57,6 +70,7 @@ struct emitter {
     int64_t fetched_lanes; /* the largest number of lanes of a dot_fetched product */
     struct text *out;
     int indent, temporaries;
+    struct faded faded;       /* the test of the current loop over tiles; its dot is NULL if there is none */
     bool task_axis[MAX_AXES]; /* axes with a fixed index in a task, such as b; pointers to arrays include that index */
     int64_t stride[MAX_AXES]; /* distance between neighbouring indices in the current range; 0 means 1 */
     bool block[MAX_AXES];     /* axes whose current range is a block, which inner loops divide into tiles */
@@ -131,6 +145,11 @@ const char *emit_last_stride(const struct emitter *x, const struct array *a);
 int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_of_caller *level);
 int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const struct expr *row,
                            struct axis_of_caller *level, const struct expr **sub);
+/* emit_fades returns whether a loop skips tiles, and describes the test. emit_faded prints it. */
+bool emit_fades(const struct compilation *c, const struct stmt *loop, struct faded *out);
+void emit_faded(struct emitter *x, const struct faded *faded);
+bool emit_any_fades(const struct compilation *const *c, int compilations);
+
 /* Returns C for the index of a key/value head in the array. The heads of q and k may be shared by several heads. */
 const char *emit_head_index(const struct emitter *x, const struct array *a, const char *index);
 

@@ -113,7 +113,10 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             if (s->when)
                 emit_line(x, "if (!(%s)) continue; /* no query sees a key of the tile */", emit_integer(x, s->when));
             x->cut[s->axis] |= part;
+            const struct faded outer = x->faded;
+            if (!emit_fades(x->c, s, &x->faded)) x->faded.dot = NULL;
             emit_body(x, s);
+            x->faded = outer;
             x->cut[s->axis] &= !part;
             x->ids = known;
             if (x->drawns > drawns) x->workspace_used = workspace_used;
@@ -140,7 +143,10 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         case LOOPS_MAP:
         case LOOPS_DOT:
         case LOOPS_COPY:
-        case LOOPS_SOLVE: s = emit_simple(x, s); break;
+        case LOOPS_SOLVE:
+            if (s == x->faded.dot) emit_faded(x, &x->faded);
+            s = emit_simple(x, s);
+            break;
         }
     }
 }

@@ -24,9 +24,9 @@ _attnc_keys=(
     normalize=none normalize.sum_plus= normalize.sink= decay.log= delta.rate= dropout= seed= project=linformer project.linformer.size=
     shape.head_dim= shape.value_dim= shape.values=given shape.values=keys shape.max_length= dtype=f32 dtype=bf16 dtype=f16 dtype=f64 algorithm=auto
     algorithm=quadratic algorithm=linear emit= arrays= schedule.tile_q= schedule.tile_k= schedule.chunk= schedule.part= schedule.rows=
-    schedule.vectors= schedule.unroll= schedule.crossover= schedule.together= schedule.units= schedule.backward.tile_q= schedule.backward.tile_k=
-    schedule.backward.chunk= schedule.backward.part= schedule.backward.rows= schedule.backward.vectors= schedule.backward.unroll=
-    schedule.backward.units= schedule.backward.sweep=)
+    schedule.vectors= schedule.unroll= schedule.crossover= schedule.together= schedule.faded= schedule.units= schedule.backward.tile_q=
+    schedule.backward.tile_k= schedule.backward.chunk= schedule.backward.part= schedule.backward.rows= schedule.backward.vectors=
+    schedule.backward.unroll= schedule.backward.faded= schedule.backward.units= schedule.backward.sweep=)
 
 # Offers the words that begin with $cur; bash splits words at an =.
 _attnc_offer()

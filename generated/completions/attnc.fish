@@ -121,6 +121,7 @@ set -g __attnc_keys \
     'schedule.unroll=' \
     'schedule.crossover=' \
     'schedule.together=' \
+    'schedule.faded=' \
     'schedule.units=' \
     'schedule.backward.tile_q=' \
     'schedule.backward.tile_k=' \
@@ -129,6 +130,7 @@ set -g __attnc_keys \
     'schedule.backward.rows=' \
     'schedule.backward.vectors=' \
     'schedule.backward.unroll=' \
+    'schedule.backward.faded=' \
     'schedule.backward.units=' \
     'schedule.backward.sweep='
 

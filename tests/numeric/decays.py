@@ -81,11 +81,76 @@ def long(folder, suite, elements):
     return 'largest error %.2g of the terms' % worst
 
 
+FADING = {   # Each value is (other keys of a spec, whether forward may skip tiles, whether backward may).
+    'plain': ({}, True, True), 'f64': ({'dtype': 'f64'}, True, True), 'bf16': ({'dtype': 'bf16'}, False, False),
+    'strict': ({'mask': {'expr': 'j < i'}}, False, True),
+    'window': ({'mask': {'window': {'left': 60}}}, True, True),
+    'prepared': ({'prepare': ['rope', {'rmsnorm': {'affine': True}}]}, False, True),
+    'cap': ({'similarity': {'softmax': {'cap': 5}}}, False, False),
+    'bias': ({'similarity': {'softmax': {'bias': 'alibi'}}}, False, False),
+    'sink': ({'normalize': {'sink': '0.5 * h'}}, True, True),
+    'statistics': ({'emit': ['forward', 'statistics', 'backward']}, True, True),
+    'dropout': ({'dropout': 0.3}, True, True)}
+TILES = {'tile_q': 16, 'tile_k': 32}
+
+
+def fading(folder, suite, name):
+    """Skipping tiles that a decay empties changes results by rounding alone, also if far keys have large logits."""
+    more, forward, backward = FADING[name]
+    spec = {'name': 'k', 'similarity': 'softmax', 'mask': 'causal', 'emit': ['forward', 'backward'],
+            'shape': {'head_dim': HEAD, 'value_dim': 5}, 'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}},
+            'decay': {'log': 'gate[b][h][t]'}} | more
+    rng, worst, number = np.random.default_rng(3), 0.0, 0
+    for heads, kv_heads, n_q, n_k in (4, 2, 200, 200), (1, 1, 40, 170), (2, 2, 170, 60):
+        for size, log in (1, -1.5), (6, -1.5), (1, 0.2), (1, 'resets'):
+            shapes = {'q': (2, heads, n_q, HEAD), 'k': (2, kv_heads, n_k, HEAD), 'v': (2, kv_heads, n_k, 5),
+                      'dout': (2, heads, n_q, 5)}
+            arrays = {n: rng.standard_normal(shape) * (size if n in 'qk' else 1) for n, shape in shapes.items()}
+            arrays['gate'] = np.full((2, heads, n_k), -0.01 if log == 'resets' else log) * rng.random((2, heads, n_k))
+            if log == 'resets': arrays['gate'][:, :, 20::37] = -np.inf
+            for x in 'q_norm.weight', 'k_norm.weight': arrays[x] = rng.standard_normal(HEAD)
+            made = []
+            for schedule in ({}, TILES | {'backward': TILES}), ({'faded': 0}, TILES | {'backward': TILES}):
+                off = schedule[0] if forward else {}
+                off_backward = schedule[0] if backward else {}
+                schedule = schedule[1] | off | {'backward': TILES | off_backward}
+                made.append(results('%s/%d' % (folder, number), suite, spec | {'schedule': schedule}, arrays))
+                number += 1
+            for what, x in made[1].items():
+                scale = np.abs(x[np.isfinite(x)]).max(initial=1)
+                with np.errstate(invalid='ignore'): off = np.abs(np.where(x == made[0][what], 0, made[0][what] - x)).max()
+                worst = max(worst, off / scale)
+                check(off <= 2.0 ** -20 * scale, '%s is off by %.3g of %.3g, with H%d nq%d nk%d, size %d, %s' % (
+                    what, off, scale, heads, n_q, n_k, size, log))
+    return 'differences of at most %.2g' % worst
+
+
+def skipped(folder, suite):
+    """Infinite values of keys in skipped tiles do not matter. `faded: 0` computes these tiles."""
+    spec = {'name': 'k', 'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': HEAD},
+            'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}, 'decay': {'log': 'gate[b][h][t]'}}
+    arrays = {name: x for name, x in draw(4, 160, False).items() if name != 'dout'}
+    arrays['gate'][:, :, 64] = -np.inf
+    arrays['v'][:, :, :64] = np.inf
+    on, off = (results('%s/%d' % (folder, n), suite, spec | {'schedule': TILES | more}, arrays)['out.npy']
+               for n, more in enumerate(({}, {'faded': 0})))
+    check(np.isfinite(on[:, :, 64:]).all(), 'a tile is not skipped')
+    check(np.isnan(off[:, :, 64:]).any(), 'a tile is skipped in spite of faded: 0')
+    with open(folder + '/k.yaml', 'w') as f: yaml.safe_dump(spec, f)
+    said = execute([suite.attnc, 'explain', folder + '/k.yaml']).stdout
+    check('skips tiles' in said, said[:2000])
+    with open(folder + '/k.yaml', 'w') as f: yaml.safe_dump(spec | {'similarity': {'softmax': {'cap': 5}}}, f)
+    said = execute([suite.attnc, 'explain', folder + '/k.yaml']).stdout
+    check('skips tiles' not in said, said[:2000])
+
+
 def main():
     suite = Suite(__doc__.split('\n')[0])
     for form in FORMS:
         for elements in (False, True):
             suite.case('resets/%s%s' % (form, '-elements' if elements else ''), resets, suite, form, elements)
+    for name in FADING: suite.case('fading/' + name, fading, suite, name)
+    suite.case('fading/skipped', skipped, suite)
     suite.case('long/head', long, suite, False)
     suite.case('long/elements', long, suite, True)
     return suite.run()
