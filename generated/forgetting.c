@@ -629,9 +629,9 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
         const int64_t j1 = min(j0 + 288, j_end);
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
-            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + n_k - n_q,
-            0) * k_row, i1 + n_k - n_q - max(i0 + n_k - n_q, 0), k_row, 64)), n_k)) continue;
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
+            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
@@ -797,9 +797,9 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
         const int64_t j1 = min(j0 + 288, j_end);
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
-            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + n_k - n_q,
-            0) * k_row, i1 + n_k - n_q - max(i0 + n_k - n_q, 0), k_row, 64)), n_k)) continue;
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
+            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot3_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
@@ -1989,9 +1989,9 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
         const int64_t j1 = min(j0 + 288, j_end);
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
-            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + n_k - n_q,
-            0) * k_row, i1 + n_k - n_q - max(i0 + n_k - n_q, 0), k_row, 64)), n_k)) continue;
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
+            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
@@ -2160,9 +2160,9 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
         const int64_t j1 = min(j0 + 288, j_end);
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
-            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + n_k - n_q,
-            0) * k_row, i1 + n_k - n_q - max(i0 + n_k - n_q, 0), k_row, 64)), n_k)) continue;
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
+            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot3_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
@@ -3346,9 +3346,9 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
         const int64_t j1 = min(j0 + 288, j_end);
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
-            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + n_k - n_q,
-            0) * k_row, i1 + n_k - n_q - max(i0 + n_k - n_q, 0), k_row, 64)), n_k)) continue;
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
+            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
         /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
@@ -3519,9 +3519,9 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
         const int64_t j1 = min(j0 + 288, j_end);
         /* skips the tile if the decay makes all its weights too small to change a sum */
         const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
-            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + n_k - n_q,
-            0) * k_row, i1 + n_k - n_q - max(i0 + n_k - n_q, 0), k_row, 64)), n_k)) continue;
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
+            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot3_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)

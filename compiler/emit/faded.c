@@ -219,10 +219,10 @@ void emit_faded(struct emitter *x, const struct faded *faded)
         struct module *const m = x->m;
         struct ref own = dot->operand[0];
         const struct expr *const start = expr_query_start(m, queries, keys),
-                                *const first = expr_make(
-                                    m, EXPR_MAX, expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_LO, queries), start, NULL),
-                                    expr_int(m, 0), NULL),
-                                *const end = expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_HI, queries), start, NULL);
+                                 *const first = expr_make(
+                                     m, EXPR_MAX, expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_LO, queries), start, NULL),
+                                     expr_int(m, 0), NULL),
+                                 *const end = expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_HI, queries), start, NULL);
         before = arena_printf(arena, "%s <= n_k && ", emit_integer_text(x, end, false)); /* else some have no own key */
         for (int k = 0; k < own.rank; k++) {
             const int axis = ref_axis(&own, k);
