@@ -297,7 +297,7 @@ def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[i
 def words_of_heads(q: Any, v: Any) -> tuple[str, str]:
     """Returns the names of the sizes that are the number of heads of q and of k. If v has more heads than q, both are
     K, and v and the result have H = G heads."""
-    of_q, of_v = (getattr(a, "shape", ()) for a in (q, v))
+    of_q, of_v = (tuple(getattr(a, "shape", ())) for a in (q, v))
     return ("K", "K") if len(of_q) == len(of_v) == 4 and of_v[1] > of_q[1] else ("H", "G")
 
 
@@ -915,7 +915,8 @@ class _Call:
         for p in binding.parameters:
             word, value = p.keyword, given[p.name]
             of_tokens = self.tokens and p.name in binding.rows
-            shape = [self.tokens if of_tokens and extent in ("n_q", "n_k") else extent for extent in p.shape]
+            shape = [self.tokens if of_tokens and self.tokens and extent in ("n_q", "n_k") else extent
+                     for extent in p.shape]
             if value is None:
                 if not p.from_seed:
                     raise ValueError(f"{binding.name} needs the parameter {word}, "

@@ -400,7 +400,8 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
                               for name in _names_of_formula(*formula)])
         differentiable = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (q, k, v, *given))
         return _forward(_text_of_formula(*formula), q, k, v, given, seed, differentiable, None)[0]  # type: ignore[no-any-return]
-    return _of_formula(*formula)._with_arrays((q, k, v), arrays, seed, out, threads)
+    made: Tensor = _of_formula(*formula)._with_arrays((q, k, v), arrays, seed, out, threads)
+    return made
 
 
 def _call_text(text: str, q: Tensor, k: Tensor, v: Optional[Tensor], parameters: Sequence[Optional[Tensor]],
