@@ -60,7 +60,8 @@ def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mappin
     query, key, value = (a.detach() if a.requires_grad else a for a in (query, key, value))
     given = {name: array.detach() if isinstance(array, Tensor) and array.requires_grad else array
              for name, array in given.items()}
-    out = query.new_empty(query.shape[0], query.shape[2], query.shape[1], value.shape[3])
+    heads = max(query.shape[1], value.shape[1])  # v may have more heads than q and k
+    out = query.new_empty(query.shape[0], query.shape[2], heads, value.shape[3])
     if not out.numel():
         return out
     calls: Dict[Any, _Prepared] = _local.__dict__.setdefault("calls", {})

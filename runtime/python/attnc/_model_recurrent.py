@@ -11,13 +11,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ._compiler import Source
-from .torch import _constant, _constant_size, _forward, _kernel_of
+from ._model_call import run
+from .torch import _constant, _constant_size, _forward, _is_eager, _kernel_of
 
 _SHORT = 128  # with fewer tokens, PyTorch is as fast as a kernel
 
 
 class Rule(NamedTuple):
-    """How states change. `delta`: by the delta rule. `by_element`: each element of a key has its own decay."""
+    """How states change. `delta`: by the delta rule, and q is divided by the root of its size. `by_element`: each
+    element of a key has its own decay. `normalises`: q and k are divided by their norms, with `delta`."""
 
     delta: bool
     by_element: bool
@@ -26,14 +28,13 @@ class Rule(NamedTuple):
 
 @functools.lru_cache(maxsize=None)
 def _known_text(rule: Rule, head_dim: int, value_dim: int) -> str:
-    arrays: Dict[str, Any] = {"gate": {"shape": ["B", "H", "Nk", "D"] if rule.by_element else ["B", "H", "Nk"]}}
+    arrays: Dict[str, Any] = {"gate": {"shape": ["B", "Nk", "H", "D"] if rule.by_element else ["B", "H", "Nk"]}}
     spec: Dict[str, Any] = {
         "mask": "causal", "normalize": "none", "similarity": {"linear": {"features": "identity"}}, "arrays": arrays,
-        "decay": {"log": "gate[b][h][t][d]" if rule.by_element else "gate[b][h][t]"},
+        "decay": {"log": "gate[b][t][h][d]" if rule.by_element else "gate[b][h][t]"},
         "shape": {"head_dim": head_dim, "value_dim": value_dim}}
-    if rule.normalises:
-        spec["prepare"] = [{"l2norm": {"eps": 1e-6}}]
     if rule.delta:
+        spec["prepare"] = [*([{"l2norm": {"eps": 1e-6}}] if rule.normalises else []), {"scale": {"by": head_dim ** -0.5}}]
         arrays["rate"] = {"shape": ["B", "H", "Nk"]}
         spec["delta"] = {"rate": "rate[b][h][t]"}
     source = Source.of(spec)
@@ -55,48 +56,47 @@ _constant(_names)
 
 def _call(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, rate: Optional[Tensor]) -> Tensor:
     text = _text(tuple(rule), _constant_size(key.shape[3]), _constant_size(value.shape[3]))
-    given: Dict[str, Any] = {"gate": gate} if rate is None else {"gate": gate, "rate": rate}
-    if not torch.compiler.is_compiling():
-        return _kernel_of(text)(query, key, value, **given)
+    given: Dict[str, Any] = {"gate": gate if rule.by_element else gate.transpose(1, 2).contiguous()}
+    if rate is not None:
+        given["rate"] = rate.transpose(1, 2).contiguous()
+    query, key, value = ((a if a.stride(-1) == 1 else a.contiguous()).transpose(1, 2) for a in (query, key, value))
     arrays = [given[name] for name in _names(text)]
-    saves = torch.is_grad_enabled() and any(a.requires_grad for a in (query, key, value, *arrays))
-    return _forward(text, query, key, value, arrays, None, saves, None)[0]  # type: ignore[no-any-return]
+    needs = torch.is_grad_enabled() and any(a.requires_grad for a in (query, key, value, *arrays))
+    if not needs and not torch.compiler.is_compiling() and _is_eager(query, key, value, *arrays):
+        return run(_kernel_of(text), query, key, value, given)
+    return _forward(text, query, key, value, arrays, None, needs, None)[0].transpose(1, 2)  # type: ignore[no-any-return]
 
 
 def recurrence(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, rate: Optional[Tensor],
                state: Optional[Tensor], wants_state: bool) -> Tuple[Tensor, Optional[Tensor]]:
-    """Computes the recurrence for float32 arrays [B, H, n, …]. Returns its results and the last state [B, H, D, E].
+    """Computes the recurrence for float32 arrays [B, n, H, …]. Returns its results and the last state [B, D, H, E].
     Query and key may have fewer heads than the other arrays.
 
-    gate: logarithms of the decays, [B, H, n] or [B, H, n, D]
-    rate: [B, H, n], with the delta rule
+    gate: logarithms of the decays, [B, n, H] or [B, n, H, D]
+    rate: [B, n, H], with the delta rule
+    state: the first state [B, D, H, E], or None
 
     A state enters as D more tokens, whose keys are the unit vectors and whose values are its rows. The last state is
     the result for the unit vectors as queries, which come after the last token and change nothing."""
-    batch, heads, n, size = *value.shape[:3], key.shape[3]
+    batch, n, heads, size = *value.shape[:3], key.shape[3]
     before, after = 0 if state is None else size, size if wants_state else 0
-    unit = torch.eye(size, dtype=key.dtype).expand(batch, key.shape[1], size, size)
-    nothing = value.new_zeros(batch, heads, size, value.shape[3])
-    parts = [torch.zeros_like(unit), query, unit], [unit, key, torch.zeros_like(unit)], [state, value, nothing]
-    first, end = 0 if before else 1, 3 if after else 2
-    query, key, value = (torch.cat(part[first:end], dim=2).contiguous() for part in parts)  # type: ignore[arg-type]
-    pad = [0, 0] * (gate.dim() - 3) + [before, after]
-    gate = F.pad(gate, pad).contiguous()
-    if rate is not None:
-        rate = F.pad(F.pad(rate, (before, 0), value=1.0), (0, after)).contiguous()
+    if before or after:
+        unit = torch.eye(size, dtype=key.dtype).view(1, size, 1, size).expand(batch, size, key.shape[2], size)
+        nothing = value.new_zeros(1, 1, 1, 1).expand(batch, size, heads, value.shape[3])
+        empty = unit.new_zeros(1, 1, 1, 1).expand(unit.shape)
+        parts = [empty, query, unit], [unit, key, empty], [state, value, nothing]
+        first, end = 0 if before else 1, 3 if after else 2
+        query, key, value = (torch.cat(part[first:end], dim=1).contiguous() for part in parts)  # type: ignore[arg-type]
+        gate = F.pad(gate, [0, 0] * (gate.dim() - 2) + [before, after])
+        if rate is not None:
+            rate = F.pad(F.pad(rate, (0, 0, before, 0), value=1.0), (0, 0, 0, after))
     made = _call(rule, query, key, value, gate, rate)
-    last = made[:, :, before + n:] if after else None
-    return made[:, :, before:before + n], last
+    last = made[:, before + n:] * (size ** 0.5 if rule.delta else 1) if after else None
+    return made[:, before:before + n], last
 
 
 def _fits(n: int, *arrays: Any) -> bool:
     return n >= _SHORT and all(a is None or a.device.type == "cpu" and a.dtype != torch.float64 for a in arrays)
-
-
-def _by_heads(a: Tensor, heads: int = 0) -> Tensor:
-    """Returns [B, n, heads of keys, …] as float32 [B, heads of keys, n, …], or repeated as [B, heads, n, …]."""
-    members = heads // a.shape[2]
-    return (a.repeat_interleave(members, dim=2) if members > 1 else a).transpose(1, 2).float()
 
 
 def _delta(original: Callable[..., Any], by_element: bool) -> Callable[..., Any]:
@@ -112,11 +112,10 @@ def _delta(original: Callable[..., Any], by_element: bool) -> Callable[..., Any]
                 query, key, value, g=g, beta=beta, chunk_size=chunk_size, initial_state=initial_state,
                 output_final_state=output_final_state, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
                 cu_seqlens=cu_seqlens, **more)
-        q, k, v, rate = (_by_heads(a) for a in (query, key, value, beta))
-        gate = _by_heads(g, value.shape[2])
-        state = None if initial_state is None else initial_state.float()
+        q, k, v, gate, rate = (a.float() for a in (query, key, value, g, beta))
+        state = None if initial_state is None else initial_state.float().transpose(1, 2)
         out, last = recurrence(Rule(True, by_element, use_qk_l2norm_in_kernel), q, k, v, gate, rate, state, output_final_state)
-        return (out * query.shape[3] ** -0.5).transpose(1, 2).to(query.dtype).contiguous(), last
+        return out.to(query.dtype).contiguous(), None if last is None else last.transpose(1, 2).contiguous()
     return rule
 
 
@@ -136,12 +135,11 @@ def _space(original: Callable[..., Any], _: bool) -> Callable[..., Any]:
         step = dt if dt_bias is None else dt + dt_bias.to(dt.dtype)
         step = (F.softplus(step) if dt_softplus else step).clamp(*dt_limit).float()
         inputs = hidden_states.float()
-        q, k, v, gate = (_by_heads(a) for a in (C, B, inputs * step[..., None], A.float() * step))
-        state = None if initial_states is None else initial_states.float().transpose(2, 3)
-        out, last = recurrence(Rule(False, False, False), q, k, v, gate, None, state, return_final_states)
-        made = out.transpose(1, 2)
+        state = None if initial_states is None else initial_states.float().permute(0, 3, 1, 2)
+        made, last = recurrence(Rule(False, False, False), C.float(), B.float(), inputs * step[..., None],
+                                A.float() * step, None, state, return_final_states)
         made = (made if D is None else made + D[..., None] * inputs).contiguous()
-        return (made, None if last is None else last.transpose(2, 3).contiguous()) if return_final_states else made
+        return (made, None if last is None else last.permute(0, 2, 3, 1).contiguous()) if return_final_states else made
     return scan
 
 
