@@ -425,7 +425,8 @@ static double pairs_with_ids(struct counter *x, const struct expr *where, struct
 
 uint32_t axes_beside_ids(const struct expr *e)
 {
-    if (e->op == EXPR_ID) return axes_beside_ids(e->arg[1]);
+    /* The estimate assumes the default positions, which are equal for all batch entries. */
+    if (e->op == EXPR_ID || e->op == EXPR_START) return axes_beside_ids(e->arg[1]);
     uint32_t axes = e->op == EXPR_INDEX ? UINT32_C(1) << e->integer : 0;
     for (int k = 0; k < expr_arity(e->op); k++) axes |= axes_beside_ids(e->arg[k]);
     return axes;

@@ -295,7 +295,8 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
 static uint32_t axes_named(const struct expr *e)
 {
     if (!e) return 0;
-    const bool ids = e->op == EXPR_ID || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID;
+    /* The first argument of these operations is a sequence. All sequences are alike here. */
+    const bool ids = e->op == EXPR_ID || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID || e->op == EXPR_START;
     uint32_t axes = e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI ? UINT32_C(1) << e->integer : 0;
     for (int k = ids; k < expr_arity(e->op); k++) axes |= axes_named(e->arg[k]);
     return axes;
