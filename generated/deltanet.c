@@ -38,9 +38,9 @@
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65 numbers.
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 61696 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 61696 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 61696 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 53504 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 53504 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 53504 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -160,15 +160,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 16; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -176,6 +180,18 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
 }
 
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
@@ -455,7 +471,6 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const from_state = (float *)(void *)(work + 28800); /* [t_key: 32, e: 64] */
@@ -466,9 +481,8 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
     float *const sum = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 53376); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 61568); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 45184); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 53376); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 45184); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
@@ -495,38 +509,6 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
         }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                store_v4(query_sum + t_key, splat_v4(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                vec_v4 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    query_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_0 * k_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
-                const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
-                }
-            }
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_sum + j, splat_v4(0.0f));
@@ -539,8 +521,8 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        const vec_v4 k_tile_2_3 = load_v4(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
+                        const vec_v4 k_tile_2_0 = load_v4(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
@@ -549,20 +531,20 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
             }
             /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_sum_4 = load_v4(key_sum + j);
-                const vec_v4 t_5 = pick_v4(key_sum_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_4));
+                const vec_v4 key_sum_1 = load_v4(key_sum + j);
+                const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(key_features + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_5);
+                    store_v4(key_features + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_2);
                 }
             }
-            /* score[j][t_key] = sum over d of key_features * k_tile */
-            dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, k_tile, score);
+            /* score[j][t_key] = sum over d of key_features * key_features */
+            dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, key_features, score);
             /* key_scale = beta_tile */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_scale + j, load_v4(beta_tile + j));
             }
-            /* from_state[t_key][e] = sum over f of k_tile * state */
-            dot1_v4(t_key1 - t_key0, k_tile, state, from_state);
+            /* from_state[t_key][e] = sum over f of key_features * state */
+            dot1_v4(t_key1 - t_key0, key_features, state, from_state);
             /* from_state = v - from_state */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -595,8 +577,8 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 q_tile_6 = load_v4(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_6 * q_tile_6;
+                        const vec_v4 q_tile_3 = load_v4(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_3 * q_tile_3;
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
@@ -605,10 +587,10 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
             }
             /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_sum_2_7 = load_v4(query_sum_2 + i);
-                const vec_v4 t_8 = pick_v4(query_sum_2_7 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_7));
+                const vec_v4 query_sum_2_4 = load_v4(query_sum_2 + i);
+                const vec_v4 t_5 = pick_v4(query_sum_2_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_4));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_8) * 0.125f);
+                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_5) * 0.125f);
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * q_tile */
@@ -617,9 +599,9 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key_features, q_tile, score_2);
             /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
+                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_6, mask_v4),
                         load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
                 }
             }
@@ -647,7 +629,7 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
                 }
             }
             /* out = sum, transposed back */
-            transpose_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* state[f][e] += sum over j of key_features * corrected */
         dot6_v4(j1 - j0, key_features, corrected, state);
@@ -709,15 +691,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 8; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -725,6 +711,18 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
 }
 
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
@@ -1004,7 +1002,6 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const from_state = (float *)(void *)(work + 28800); /* [t_key: 32, e: 64] */
@@ -1015,9 +1012,8 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
     float *const sum = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 53376); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 61568); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 45184); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 53376); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 45184); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
@@ -1044,38 +1040,6 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
         }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                store_v3(query_sum + t_key, splat_v3(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                vec_v3 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    query_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_0 * k_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
-                const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
-                }
-            }
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_sum + j, splat_v3(0.0f));
@@ -1088,8 +1052,8 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_2_3 = load_v3(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
+                        const vec_v3 k_tile_2_0 = load_v3(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -1098,20 +1062,20 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
             }
             /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_sum_4 = load_v3(key_sum + j);
-                const vec_v3 t_5 = pick_v3(key_sum_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_4));
+                const vec_v3 key_sum_1 = load_v3(key_sum + j);
+                const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(key_features + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_5);
+                    store_v3(key_features + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_2);
                 }
             }
-            /* score[j][t_key] = sum over d of key_features * k_tile */
-            dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, k_tile, score);
+            /* score[j][t_key] = sum over d of key_features * key_features */
+            dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, key_features, score);
             /* key_scale = beta_tile */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_scale + j, load_v3(beta_tile + j));
             }
-            /* from_state[t_key][e] = sum over f of k_tile * state */
-            dot1_v3(t_key1 - t_key0, k_tile, state, from_state);
+            /* from_state[t_key][e] = sum over f of key_features * state */
+            dot1_v3(t_key1 - t_key0, key_features, state, from_state);
             /* from_state = v - from_state */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -1144,8 +1108,8 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 q_tile_6 = load_v3(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_6 * q_tile_6;
+                        const vec_v3 q_tile_3 = load_v3(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_3 * q_tile_3;
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -1154,10 +1118,10 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
             }
             /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_sum_2_7 = load_v3(query_sum_2 + i);
-                const vec_v3 t_8 = pick_v3(query_sum_2_7 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_7));
+                const vec_v3 query_sum_2_4 = load_v3(query_sum_2 + i);
+                const vec_v3 t_5 = pick_v3(query_sum_2_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_4));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_8) * 0.125f);
+                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_5) * 0.125f);
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * q_tile */
@@ -1166,9 +1130,9 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key_features, q_tile, score_2);
             /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
+                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_6, mask_v3),
                         load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
                 }
             }
@@ -1196,7 +1160,7 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
                 }
             }
             /* out = sum, transposed back */
-            transpose_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* state[f][e] += sum over j of key_features * corrected */
         dot6_v3(j1 - j0, key_features, corrected, state);
@@ -1249,15 +1213,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 4; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -1265,6 +1233,18 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+}
+
+APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
 }
 
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
@@ -1543,7 +1523,6 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const from_state = (float *)(void *)(work + 28800); /* [t_key: 32, e: 64] */
@@ -1554,9 +1533,8 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
     float *const sum = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 53376); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 61568); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 45184); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 53376); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 45184); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
@@ -1583,38 +1561,6 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
         }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                store_any(query_sum + t_key, splat_any(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                vec_any query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    query_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_0 * k_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any query_sum_1 = load_any(query_sum + t_key);
-                const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
-                }
-            }
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_sum + j, splat_any(0.0f));
@@ -1627,8 +1573,8 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_2_3 = load_any(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
+                        const vec_any k_tile_2_0 = load_any(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -1637,20 +1583,20 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
             }
             /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_sum_4 = load_any(key_sum + j);
-                const vec_any t_5 = pick_any(key_sum_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_4));
+                const vec_any key_sum_1 = load_any(key_sum + j);
+                const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(key_features + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_5);
+                    store_any(key_features + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_2);
                 }
             }
-            /* score[j][t_key] = sum over d of key_features * k_tile */
-            dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, k_tile, score);
+            /* score[j][t_key] = sum over d of key_features * key_features */
+            dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, key_features, score);
             /* key_scale = beta_tile */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_scale + j, load_any(beta_tile + j));
             }
-            /* from_state[t_key][e] = sum over f of k_tile * state */
-            dot1_any(t_key1 - t_key0, k_tile, state, from_state);
+            /* from_state[t_key][e] = sum over f of key_features * state */
+            dot1_any(t_key1 - t_key0, key_features, state, from_state);
             /* from_state = v - from_state */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -1683,8 +1629,8 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any q_tile_6 = load_any(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_6 * q_tile_6;
+                        const vec_any q_tile_3 = load_any(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_3 * q_tile_3;
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -1693,10 +1639,10 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
             }
             /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_sum_2_7 = load_any(query_sum_2 + i);
-                const vec_any t_8 = pick_any(query_sum_2_7 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_7));
+                const vec_any query_sum_2_4 = load_any(query_sum_2 + i);
+                const vec_any t_5 = pick_any(query_sum_2_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_4));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_8) * 0.125f);
+                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_5) * 0.125f);
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * q_tile */
@@ -1705,9 +1651,9 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key_features, q_tile, score_2);
             /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_9 = (i0 + i + lane_any) + query_start;
+                const ints_any t_6 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
+                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_6, mask_any),
                         load_any(score_2 + j * 32 + i), splat_any(0.0f)));
                 }
             }
@@ -1735,7 +1681,7 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
                 }
             }
             /* out = sum, transposed back */
-            transpose_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* state[f][e] += sum over j of key_features * corrected */
         dot6_any(j1 - j0, key_features, corrected, state);
@@ -1757,13 +1703,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = deltanet_linear_v4, .tile = -1, .own = 61696, .of_token = 4160, .in_keys = 1};
+        return (struct version){.rows = deltanet_linear_v4, .tile = -1, .own = 53504, .of_token = 4160, .in_keys = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = deltanet_linear_v3, .tile = -1, .own = 61696, .of_token = 4160, .in_keys = 1};
+        return (struct version){.rows = deltanet_linear_v3, .tile = -1, .own = 53504, .of_token = 4160, .in_keys = 1};
 #endif
-    return (struct version){.rows = deltanet_linear_any, .tile = -1, .own = 61696, .of_token = 4160, .in_keys = 1};
+    return (struct version){.rows = deltanet_linear_any, .tile = -1, .own = 53504, .of_token = 4160, .in_keys = 1};
 }
 
 

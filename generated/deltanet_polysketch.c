@@ -52,9 +52,9 @@
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear: the weight is an inner product of 36 features. The state is a sum over keys of 36 x 65 numbers.
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 55552 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 55552 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 55552 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 49920 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 49920 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 49920 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -174,15 +174,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 16; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -190,6 +194,18 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
 }
 
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
@@ -476,30 +492,26 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
     float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
     float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 9216); /* [t_key: 32] */
-    float *const query_g1 = (float *)(void *)(work + 17536); /* [r: 8, t_key: 32] */
-    float *const query_g2 = (float *)(void *)(work + 9216); /* [r: 8, t_key: 32] */
-    float *const key_g1 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
-    float *const key_g2 = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
-    float *const key_features = (float *)(void *)(work + 20608); /* [r: 8, j: 32] */
+    float *const key_g1 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
+    float *const key_g2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_features = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
     float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
-    float *const query_2 = (float *)(void *)(work + 21632); /* [f: 36, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 13312); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 26240); /* [f: 36, j: 32] */
-    float *const from_state = (float *)(void *)(work + 30848); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 39040); /* [j: 32, e: 64] */
+    float *const query_2 = (float *)(void *)(work + 13312); /* [f: 36, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 17920); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 20608); /* [f: 36, j: 32] */
+    float *const from_state = (float *)(void *)(work + 25216); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 33408); /* [j: 32, e: 64] */
     float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
     float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
     float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
     float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
     float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 30848); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 47232); /* [e: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 25216); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 41600); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const k_tile = (float *)(void *)(work + 30848); /* [d: 64, t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 47232); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 55424); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 41600); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 49792); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 36; f++) {
@@ -526,60 +538,6 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
         }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                store_v4(query_sum + t_key, splat_v4(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                vec_v4 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    query_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_0 * k_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
-                const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
-                }
-            }
-            /* query_g1[r][t_key] = sum over d of sketch_g1 * k_tile */
-            dot0_v4(round_up(t_key1 - t_key0, 16), sketch_g1, k_tile, query_g1);
-            /* query_g2[r][t_key] = sum over d of sketch_g2 * k_tile */
-            dot0_v4(round_up(t_key1 - t_key0, 16), sketch_g2, k_tile, query_g2);
-            /* query_g1 = (query_g1 * query_g2) * 0.35355339f */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                for (int64_t r = 0; r < 8; r++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        store_v4(query_g1 + r * 32 + t_key, (load_v4(query_g1 + r * 32 + t_key) * load_v4(query_g2 + r *
-                            32 + t_key)) * 0.35355339f);
-                    }
-                }
-            }
-            /* query_2 = (query_g1 * query_g1) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        store_v4(query_2 + f * 32 + t_key, (load_v4(query_g1 + (f % 8) * 32 + t_key) * load_v4(query_g1
-                            + (((f % 8) + (f / 8)) % 8) * 32 + t_key)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                    }
-                }
-            }
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_sum + j, splat_v4(0.0f));
@@ -592,8 +550,8 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        const vec_v4 k_tile_2_3 = load_v4(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
+                        const vec_v4 k_tile_2_0 = load_v4(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
@@ -602,10 +560,10 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             }
             /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_sum_4 = load_v4(key_sum + j);
-                const vec_v4 t_5 = pick_v4(key_sum_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_4));
+                const vec_v4 key_sum_1 = load_v4(key_sum + j);
+                const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(key + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_5);
+                    store_v4(key + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_2);
                 }
             }
             /* key_g1[r][j] = sum over d of sketch_g1 * key */
@@ -621,14 +579,24 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
                     }
                 }
             }
-            /* score[j][t_key] = sum over r of key_features * query_g1 */
-            dot1_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, query_g1, score);
+            /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                for (int64_t f = 0; f < 36; f++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        store_v4(query_2 + f * 32 + t_key, (load_v4(key_features + (f % 8) * 32 + ((t_key0 + t_key) -
+                            j0)) * load_v4(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) *
+                            (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                    }
+                }
+            }
+            /* score[j][t_key] = sum over r of key_features * key_features */
+            dot1_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, key_features, score);
             /* score = score * score */
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        const vec_v4 score_6 = load_v4(score + j * 32 + t_key);
-                        store_v4(score + j * 32 + t_key, score_6 * score_6);
+                        const vec_v4 score_3 = load_v4(score + j * 32 + t_key);
+                        store_v4(score + j * 32 + t_key, score_3 * score_3);
                     }
                 }
             }
@@ -679,8 +647,8 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 q_tile_7 = load_v4(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_7 * q_tile_7;
+                        const vec_v4 q_tile_4 = load_v4(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
@@ -689,10 +657,10 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             }
             /* q_tile = q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_sum_2_8 = load_v4(query_sum_2 + i);
-                const vec_v4 t_9 = pick_v4(query_sum_2_8 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_8));
+                const vec_v4 query_sum_2_5 = load_v4(query_sum_2 + i);
+                const vec_v4 t_6 = pick_v4(query_sum_2_5 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_5));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 32 + i, load_v4(q_tile + d * 32 + i) * t_9);
+                    store_v4(q_tile + d * 32 + i, load_v4(q_tile + d * 32 + i) * t_6);
                 }
             }
             /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
@@ -725,16 +693,16 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 score_2_10 = load_v4(score_2 + j * 32 + i);
-                        store_v4(score_2 + j * 32 + i, score_2_10 * score_2_10);
+                        const vec_v4 score_2_7 = load_v4(score_2 + j * 32 + i);
+                        store_v4(score_2 + j * 32 + i, score_2_7 * score_2_7);
                     }
                 }
             }
             /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_11 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
+                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
                         load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
                 }
             }
@@ -762,7 +730,7 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
                 }
             }
             /* out = sum, transposed back */
-            transpose_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* state[f][e] += sum over j of key_features_2 * corrected */
         dot7_v4(j1 - j0, key_features_2, corrected, state);
@@ -824,15 +792,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 8; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -840,6 +812,18 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
 }
 
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
@@ -1126,30 +1110,26 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
     float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
     float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 9216); /* [t_key: 32] */
-    float *const query_g1 = (float *)(void *)(work + 17536); /* [r: 8, t_key: 32] */
-    float *const query_g2 = (float *)(void *)(work + 9216); /* [r: 8, t_key: 32] */
-    float *const key_g1 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
-    float *const key_g2 = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
-    float *const key_features = (float *)(void *)(work + 20608); /* [r: 8, j: 32] */
+    float *const key_g1 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
+    float *const key_g2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_features = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
     float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
-    float *const query_2 = (float *)(void *)(work + 21632); /* [f: 36, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 13312); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 26240); /* [f: 36, j: 32] */
-    float *const from_state = (float *)(void *)(work + 30848); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 39040); /* [j: 32, e: 64] */
+    float *const query_2 = (float *)(void *)(work + 13312); /* [f: 36, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 17920); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 20608); /* [f: 36, j: 32] */
+    float *const from_state = (float *)(void *)(work + 25216); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 33408); /* [j: 32, e: 64] */
     float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
     float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
     float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
     float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
     float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 30848); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 47232); /* [e: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 25216); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 41600); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const k_tile = (float *)(void *)(work + 30848); /* [d: 64, t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 47232); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 55424); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 41600); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 49792); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 36; f++) {
@@ -1176,60 +1156,6 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
         }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                store_v3(query_sum + t_key, splat_v3(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                vec_v3 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    query_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_0 * k_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
-                const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
-                }
-            }
-            /* query_g1[r][t_key] = sum over d of sketch_g1 * k_tile */
-            dot0_v3(round_up(t_key1 - t_key0, 8), sketch_g1, k_tile, query_g1);
-            /* query_g2[r][t_key] = sum over d of sketch_g2 * k_tile */
-            dot0_v3(round_up(t_key1 - t_key0, 8), sketch_g2, k_tile, query_g2);
-            /* query_g1 = (query_g1 * query_g2) * 0.35355339f */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                for (int64_t r = 0; r < 8; r++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(query_g1 + r * 32 + t_key, (load_v3(query_g1 + r * 32 + t_key) * load_v3(query_g2 + r *
-                            32 + t_key)) * 0.35355339f);
-                    }
-                }
-            }
-            /* query_2 = (query_g1 * query_g1) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(query_2 + f * 32 + t_key, (load_v3(query_g1 + (f % 8) * 32 + t_key) * load_v3(query_g1
-                            + (((f % 8) + (f / 8)) % 8) * 32 + t_key)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                    }
-                }
-            }
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_sum + j, splat_v3(0.0f));
@@ -1242,8 +1168,8 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_2_3 = load_v3(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
+                        const vec_v3 k_tile_2_0 = load_v3(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -1252,10 +1178,10 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             }
             /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_sum_4 = load_v3(key_sum + j);
-                const vec_v3 t_5 = pick_v3(key_sum_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_4));
+                const vec_v3 key_sum_1 = load_v3(key_sum + j);
+                const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(key + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_5);
+                    store_v3(key + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_2);
                 }
             }
             /* key_g1[r][j] = sum over d of sketch_g1 * key */
@@ -1271,14 +1197,24 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                     }
                 }
             }
-            /* score[j][t_key] = sum over r of key_features * query_g1 */
-            dot1_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, query_g1, score);
+            /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                for (int64_t f = 0; f < 36; f++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        store_v3(query_2 + f * 32 + t_key, (load_v3(key_features + (f % 8) * 32 + ((t_key0 + t_key) -
+                            j0)) * load_v3(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) *
+                            (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                    }
+                }
+            }
+            /* score[j][t_key] = sum over r of key_features * key_features */
+            dot1_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, key_features, score);
             /* score = score * score */
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        const vec_v3 score_6 = load_v3(score + j * 32 + t_key);
-                        store_v3(score + j * 32 + t_key, score_6 * score_6);
+                        const vec_v3 score_3 = load_v3(score + j * 32 + t_key);
+                        store_v3(score + j * 32 + t_key, score_3 * score_3);
                     }
                 }
             }
@@ -1329,8 +1265,8 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 q_tile_7 = load_v3(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_7 * q_tile_7;
+                        const vec_v3 q_tile_4 = load_v3(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -1339,10 +1275,10 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             }
             /* q_tile = q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_sum_2_8 = load_v3(query_sum_2 + i);
-                const vec_v3 t_9 = pick_v3(query_sum_2_8 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_8));
+                const vec_v3 query_sum_2_5 = load_v3(query_sum_2 + i);
+                const vec_v3 t_6 = pick_v3(query_sum_2_5 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_5));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 32 + i, load_v3(q_tile + d * 32 + i) * t_9);
+                    store_v3(q_tile + d * 32 + i, load_v3(q_tile + d * 32 + i) * t_6);
                 }
             }
             /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
@@ -1375,16 +1311,16 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 score_2_10 = load_v3(score_2 + j * 32 + i);
-                        store_v3(score_2 + j * 32 + i, score_2_10 * score_2_10);
+                        const vec_v3 score_2_7 = load_v3(score_2 + j * 32 + i);
+                        store_v3(score_2 + j * 32 + i, score_2_7 * score_2_7);
                     }
                 }
             }
             /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_11 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
+                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
                         load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
                 }
             }
@@ -1412,7 +1348,7 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                 }
             }
             /* out = sum, transposed back */
-            transpose_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* state[f][e] += sum over j of key_features_2 * corrected */
         dot7_v3(j1 - j0, key_features_2, corrected, state);
@@ -1465,15 +1401,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 4; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -1481,6 +1421,18 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+}
+
+APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
 }
 
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
@@ -1766,30 +1718,26 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
     float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
     float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 9216); /* [t_key: 32] */
-    float *const query_g1 = (float *)(void *)(work + 17536); /* [r: 8, t_key: 32] */
-    float *const query_g2 = (float *)(void *)(work + 9216); /* [r: 8, t_key: 32] */
-    float *const key_g1 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
-    float *const key_g2 = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
-    float *const key_features = (float *)(void *)(work + 20608); /* [r: 8, j: 32] */
+    float *const key_g1 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
+    float *const key_g2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_features = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
     float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
-    float *const query_2 = (float *)(void *)(work + 21632); /* [f: 36, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 13312); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 26240); /* [f: 36, j: 32] */
-    float *const from_state = (float *)(void *)(work + 30848); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 39040); /* [j: 32, e: 64] */
+    float *const query_2 = (float *)(void *)(work + 13312); /* [f: 36, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 17920); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 20608); /* [f: 36, j: 32] */
+    float *const from_state = (float *)(void *)(work + 25216); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 33408); /* [j: 32, e: 64] */
     float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
     float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
     float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
     float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
     float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 30848); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 47232); /* [e: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 25216); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 41600); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const k_tile = (float *)(void *)(work + 30848); /* [d: 64, t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 47232); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 55424); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 41600); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 49792); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 36; f++) {
@@ -1816,61 +1764,6 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
         }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                store_any(query_sum + t_key, splat_any(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                vec_any query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    query_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_0 * k_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any query_sum_1 = load_any(query_sum + t_key);
-                const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
-                }
-            }
-            /* query_g1[r][t_key] = sum over d of sketch_g1 * k_tile */
-            dot0_any(round_up(t_key1 - t_key0, 4), sketch_g1, k_tile, query_g1);
-            /* query_g2[r][t_key] = sum over d of sketch_g2 * k_tile */
-            dot0_any(round_up(t_key1 - t_key0, 4), sketch_g2, k_tile, query_g2);
-            /* query_g1 = (query_g1 * query_g2) * 0.35355339f */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                for (int64_t r = 0; r < 8; r++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(query_g1 + r * 32 + t_key, (load_any(query_g1 + r * 32 + t_key) * load_any(query_g2 +
-                            r * 32 + t_key)) * 0.35355339f);
-                    }
-                }
-            }
-            /* query_2 = (query_g1 * query_g1) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(query_2 + f * 32 + t_key, (load_any(query_g1 + (f % 8) * 32 + t_key) *
-                            load_any(query_g1 + (((f % 8) + (f / 8)) % 8) * 32 + t_key)) * (float)(((f / 8) == 0) ? 1.0
-                            : 2.0));
-                    }
-                }
-            }
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_sum + j, splat_any(0.0f));
@@ -1883,8 +1776,8 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_2_3 = load_any(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_3 * k_tile_2_3;
+                        const vec_any k_tile_2_0 = load_any(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -1893,10 +1786,10 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             }
             /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_sum_4 = load_any(key_sum + j);
-                const vec_any t_5 = pick_any(key_sum_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_4));
+                const vec_any key_sum_1 = load_any(key_sum + j);
+                const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(key + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_5);
+                    store_any(key + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_2);
                 }
             }
             /* key_g1[r][j] = sum over d of sketch_g1 * key */
@@ -1912,14 +1805,24 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                     }
                 }
             }
-            /* score[j][t_key] = sum over r of key_features * query_g1 */
-            dot1_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, query_g1, score);
+            /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
+            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                for (int64_t f = 0; f < 36; f++) {
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        store_any(query_2 + f * 32 + t_key, (load_any(key_features + (f % 8) * 32 + ((t_key0 + t_key) -
+                            j0)) * load_any(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) *
+                            (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                    }
+                }
+            }
+            /* score[j][t_key] = sum over r of key_features * key_features */
+            dot1_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, key_features, score);
             /* score = score * score */
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        const vec_any score_6 = load_any(score + j * 32 + t_key);
-                        store_any(score + j * 32 + t_key, score_6 * score_6);
+                        const vec_any score_3 = load_any(score + j * 32 + t_key);
+                        store_any(score + j * 32 + t_key, score_3 * score_3);
                     }
                 }
             }
@@ -1970,8 +1873,8 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any q_tile_7 = load_any(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_7 * q_tile_7;
+                        const vec_any q_tile_4 = load_any(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -1980,10 +1883,10 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             }
             /* q_tile = q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_sum_2_8 = load_any(query_sum_2 + i);
-                const vec_any t_9 = pick_any(query_sum_2_8 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_8));
+                const vec_any query_sum_2_5 = load_any(query_sum_2 + i);
+                const vec_any t_6 = pick_any(query_sum_2_5 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_5));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 32 + i, load_any(q_tile + d * 32 + i) * t_9);
+                    store_any(q_tile + d * 32 + i, load_any(q_tile + d * 32 + i) * t_6);
                 }
             }
             /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
@@ -2016,16 +1919,16 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any score_2_10 = load_any(score_2 + j * 32 + i);
-                        store_any(score_2 + j * 32 + i, score_2_10 * score_2_10);
+                        const vec_any score_2_7 = load_any(score_2 + j * 32 + i);
+                        store_any(score_2 + j * 32 + i, score_2_7 * score_2_7);
                     }
                 }
             }
             /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_11 = (i0 + i + lane_any) + query_start;
+                const ints_any t_8 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any),
+                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
                         load_any(score_2 + j * 32 + i), splat_any(0.0f)));
                 }
             }
@@ -2053,7 +1956,7 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                 }
             }
             /* out = sum, transposed back */
-            transpose_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* state[f][e] += sum over j of key_features_2 * corrected */
         dot7_any(j1 - j0, key_features_2, corrected, state);
@@ -2075,15 +1978,15 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = deltanet_polysketch_linear_v4, .tile = -1, .own = 55552, .of_token = 2340,
+        return (struct version){.rows = deltanet_polysketch_linear_v4, .tile = -1, .own = 49920, .of_token = 2340,
             .in_keys = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = deltanet_polysketch_linear_v3, .tile = -1, .own = 55552, .of_token = 2340,
+        return (struct version){.rows = deltanet_polysketch_linear_v3, .tile = -1, .own = 49920, .of_token = 2340,
             .in_keys = 1};
 #endif
-    return (struct version){.rows = deltanet_polysketch_linear_any, .tile = -1, .own = 55552, .of_token = 2340,
+    return (struct version){.rows = deltanet_polysketch_linear_any, .tile = -1, .own = 49920, .of_token = 2340,
         .in_keys = 1};
 }
 

@@ -295,15 +295,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 16; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -311,6 +315,18 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -853,7 +869,7 @@ TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t 
                 }
             }
             /* out = result, transposed back */
-            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
     }
 }
@@ -1231,18 +1247,18 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
     float *const key_sum = (float *)(void *)(work + 32768); /* [j: 144] */
     float *const key = (float *)(void *)(work + 33344); /* [d: 64, j: 144] */
     float *const query_sum = (float *)(void *)(work + 32768); /* [t_key: 64] */
-    float *const score = (float *)(void *)(work + 70208); /* [j: 144, t_key: 64] */
-    float *const row_max = (float *)(void *)(work + 107072); /* [t_key: 64] */
-    float *const old_max = (float *)(void *)(work + 107328); /* [t_key: 64] */
-    float *const rescale = (float *)(void *)(work + 107584); /* [t_key: 64] */
-    float *const weight = (float *)(void *)(work + 107840); /* [j: 144, t_key: 64] */
-    float *const key_scale = (float *)(void *)(work + 144704); /* [j: 144] */
-    float *const rest = (float *)(void *)(work + 145280); /* [t_key: 64, e: 64] */
-    float *const solution = (float *)(void *)(work + 161664); /* [j: 144, e: 64] */
-    float *const k_tile = (float *)(void *)(work + 198528); /* [d: 64, t_key: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 144704); /* [d: 64, j: 144] */
-    float *const k_tile_3 = (float *)(void *)(work + 144704); /* [d: 64, j: 64] */
-    float *const beta_tile = (float *)(void *)(work + 161088); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 70208); /* [d: 64, t_key: 64] */
+    float *const score = (float *)(void *)(work + 86592); /* [j: 144, t_key: 64] */
+    float *const row_max = (float *)(void *)(work + 123456); /* [t_key: 64] */
+    float *const old_max = (float *)(void *)(work + 123712); /* [t_key: 64] */
+    float *const rescale = (float *)(void *)(work + 123968); /* [t_key: 64] */
+    float *const weight = (float *)(void *)(work + 124224); /* [j: 144, t_key: 64] */
+    float *const key_scale = (float *)(void *)(work + 161088); /* [j: 144] */
+    float *const rest = (float *)(void *)(work + 161664); /* [t_key: 64, e: 64] */
+    float *const solution = (float *)(void *)(work + 178048); /* [j: 144, e: 64] */
+    float *const k_tile = (float *)(void *)(work + 214912); /* [d: 64, t_key: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 161088); /* [d: 64, j: 144] */
+    float *const beta_tile = (float *)(void *)(work + 161664); /* [j: 64] */
     for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
         const int64_t t_key1 = min(t_key0 + 64, t_key_end);
         /* k_tile = k, with zeros beyond the last row */
@@ -1278,12 +1294,12 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
                 store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
             }
         }
-        /* k_tile = (k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
+        /* query = (k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
             const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
             const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + t_key, (load_v4(k_tile + d * 64 + t_key) * t_2) * 11.54156f);
+                store_v4(query + d * 64 + t_key, (load_v4(k_tile + d * 64 + t_key) * t_2) * 11.54156f);
             }
         }
         /* row_max = -FLT_MAX */
@@ -1324,8 +1340,8 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
                     store_v4(key + d * 144 + j, load_v4(k_tile_2 + d * 144 + j) * t_5);
                 }
             }
-            /* score[j][t_key] = sum over d of key * k_tile */
-            dot6_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key, k_tile, score);
+            /* score[j][t_key] = sum over d of key * query */
+            dot6_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key, query, score);
             /* old_max = row_max */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                 store_v4(old_max + t_key, load_v4(row_max + t_key));
@@ -1372,10 +1388,6 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
         {
             for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
-                /* k_tile_3 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 64 + j] = 0;
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -1389,25 +1401,25 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum + j, splat_v4(0.0f));
                 }
-                /* key_sum += k_tile_3 * k_tile_3 */
+                /* key_sum += k_tile * k_tile */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     vec_v4 key_sum_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_3_11 = load_v4(k_tile_3 + d * 64 + j);
-                        key_sum_in += k_tile_3_11 * k_tile_3_11;
+                        const vec_v4 k_tile_11 = load_v4(k_tile + d * 64 + ((j0 + j) - t_key0));
+                        key_sum_in += k_tile_11 * k_tile_11;
                     }
                     store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in);
                 }
-                /* key = k_tile_3 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+                /* key = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_sum_12 = load_v4(key_sum + j);
                     const vec_v4 t_13 = pick_v4(key_sum_12 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_12));
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(key + d * 144 + j, load_v4(k_tile_3 + d * 64 + j) * t_13);
+                        store_v4(key + d * 144 + j, load_v4(k_tile + d * 64 + ((j0 + j) - t_key0)) * t_13);
                     }
                 }
-                /* score[j][t_key] = sum over d of key * k_tile */
-                dot6_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key, k_tile, score);
+                /* score[j][t_key] = sum over d of key * query */
+                dot6_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key, query, score);
                 /* old_max = row_max */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                     store_v4(old_max + t_key, load_v4(row_max + t_key));
@@ -1558,15 +1570,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 8; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1574,6 +1590,18 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2116,7 +2144,7 @@ TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t 
                 }
             }
             /* out = result, transposed back */
-            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
         }
     }
 }
@@ -2494,18 +2522,18 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
     float *const key_sum = (float *)(void *)(work + 32768); /* [j: 144] */
     float *const key = (float *)(void *)(work + 33344); /* [d: 64, j: 144] */
     float *const query_sum = (float *)(void *)(work + 32768); /* [t_key: 64] */
-    float *const score = (float *)(void *)(work + 70208); /* [j: 144, t_key: 64] */
-    float *const row_max = (float *)(void *)(work + 107072); /* [t_key: 64] */
-    float *const old_max = (float *)(void *)(work + 107328); /* [t_key: 64] */
-    float *const rescale = (float *)(void *)(work + 107584); /* [t_key: 64] */
-    float *const weight = (float *)(void *)(work + 107840); /* [j: 144, t_key: 64] */
-    float *const key_scale = (float *)(void *)(work + 144704); /* [j: 144] */
-    float *const rest = (float *)(void *)(work + 145280); /* [t_key: 64, e: 64] */
-    float *const solution = (float *)(void *)(work + 161664); /* [j: 144, e: 64] */
-    float *const k_tile = (float *)(void *)(work + 198528); /* [d: 64, t_key: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 144704); /* [d: 64, j: 144] */
-    float *const k_tile_3 = (float *)(void *)(work + 144704); /* [d: 64, j: 64] */
-    float *const beta_tile = (float *)(void *)(work + 161088); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 70208); /* [d: 64, t_key: 64] */
+    float *const score = (float *)(void *)(work + 86592); /* [j: 144, t_key: 64] */
+    float *const row_max = (float *)(void *)(work + 123456); /* [t_key: 64] */
+    float *const old_max = (float *)(void *)(work + 123712); /* [t_key: 64] */
+    float *const rescale = (float *)(void *)(work + 123968); /* [t_key: 64] */
+    float *const weight = (float *)(void *)(work + 124224); /* [j: 144, t_key: 64] */
+    float *const key_scale = (float *)(void *)(work + 161088); /* [j: 144] */
+    float *const rest = (float *)(void *)(work + 161664); /* [t_key: 64, e: 64] */
+    float *const solution = (float *)(void *)(work + 178048); /* [j: 144, e: 64] */
+    float *const k_tile = (float *)(void *)(work + 214912); /* [d: 64, t_key: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 161088); /* [d: 64, j: 144] */
+    float *const beta_tile = (float *)(void *)(work + 161664); /* [j: 64] */
     for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
         const int64_t t_key1 = min(t_key0 + 64, t_key_end);
         /* k_tile = k, with zeros beyond the last row */
@@ -2541,12 +2569,12 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
                 store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
             }
         }
-        /* k_tile = (k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
+        /* query = (k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
             const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
             const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + t_key, (load_v3(k_tile + d * 64 + t_key) * t_2) * 11.54156f);
+                store_v3(query + d * 64 + t_key, (load_v3(k_tile + d * 64 + t_key) * t_2) * 11.54156f);
             }
         }
         /* row_max = -FLT_MAX */
@@ -2587,8 +2615,8 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
                     store_v3(key + d * 144 + j, load_v3(k_tile_2 + d * 144 + j) * t_5);
                 }
             }
-            /* score[j][t_key] = sum over d of key * k_tile */
-            dot6_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key, k_tile, score);
+            /* score[j][t_key] = sum over d of key * query */
+            dot6_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key, query, score);
             /* old_max = row_max */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                 store_v3(old_max + t_key, load_v3(row_max + t_key));
@@ -2635,10 +2663,6 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
         {
             for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
-                /* k_tile_3 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 64 + j] = 0;
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -2652,7 +2676,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum + j, splat_v3(0.0f));
                 }
-                /* key_sum += k_tile_3 * k_tile_3 */
+                /* key_sum += k_tile * k_tile */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     vec_v3 key_sum_in[2];
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -2660,24 +2684,24 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            const vec_v3 k_tile_3_11 = load_v3(k_tile_3 + d * 64 + j);
-                            key_sum_in[vector] += k_tile_3_11 * k_tile_3_11;
+                            const vec_v3 k_tile_11 = load_v3(k_tile + d * 64 + ((j0 + j) - t_key0));
+                            key_sum_in[vector] += k_tile_11 * k_tile_11;
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                         store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
                     }
                 }
-                /* key = k_tile_3 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+                /* key = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_sum_12 = load_v3(key_sum + j);
                     const vec_v3 t_13 = pick_v3(key_sum_12 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_12));
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(key + d * 144 + j, load_v3(k_tile_3 + d * 64 + j) * t_13);
+                        store_v3(key + d * 144 + j, load_v3(k_tile + d * 64 + ((j0 + j) - t_key0)) * t_13);
                     }
                 }
-                /* score[j][t_key] = sum over d of key * k_tile */
-                dot6_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key, k_tile, score);
+                /* score[j][t_key] = sum over d of key * query */
+                dot6_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key, query, score);
                 /* old_max = row_max */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                     store_v3(old_max + t_key, load_v3(row_max + t_key));
@@ -2817,15 +2841,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 4; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -2833,6 +2861,18 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+}
+
+APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -3373,7 +3413,7 @@ static void deltanet_softmax_rows_any(const struct call *call, int64_t task, uns
                 }
             }
             /* out = result, transposed back */
-            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
         }
     }
 }
@@ -3751,18 +3791,18 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
     float *const key_sum = (float *)(void *)(work + 32768); /* [j: 144] */
     float *const key = (float *)(void *)(work + 33344); /* [d: 64, j: 144] */
     float *const query_sum = (float *)(void *)(work + 32768); /* [t_key: 64] */
-    float *const score = (float *)(void *)(work + 70208); /* [j: 144, t_key: 64] */
-    float *const row_max = (float *)(void *)(work + 107072); /* [t_key: 64] */
-    float *const old_max = (float *)(void *)(work + 107328); /* [t_key: 64] */
-    float *const rescale = (float *)(void *)(work + 107584); /* [t_key: 64] */
-    float *const weight = (float *)(void *)(work + 107840); /* [j: 144, t_key: 64] */
-    float *const key_scale = (float *)(void *)(work + 144704); /* [j: 144] */
-    float *const rest = (float *)(void *)(work + 145280); /* [t_key: 64, e: 64] */
-    float *const solution = (float *)(void *)(work + 161664); /* [j: 144, e: 64] */
-    float *const k_tile = (float *)(void *)(work + 198528); /* [d: 64, t_key: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 144704); /* [d: 64, j: 144] */
-    float *const k_tile_3 = (float *)(void *)(work + 144704); /* [d: 64, j: 64] */
-    float *const beta_tile = (float *)(void *)(work + 161088); /* [j: 64] */
+    float *const query = (float *)(void *)(work + 70208); /* [d: 64, t_key: 64] */
+    float *const score = (float *)(void *)(work + 86592); /* [j: 144, t_key: 64] */
+    float *const row_max = (float *)(void *)(work + 123456); /* [t_key: 64] */
+    float *const old_max = (float *)(void *)(work + 123712); /* [t_key: 64] */
+    float *const rescale = (float *)(void *)(work + 123968); /* [t_key: 64] */
+    float *const weight = (float *)(void *)(work + 124224); /* [j: 144, t_key: 64] */
+    float *const key_scale = (float *)(void *)(work + 161088); /* [j: 144] */
+    float *const rest = (float *)(void *)(work + 161664); /* [t_key: 64, e: 64] */
+    float *const solution = (float *)(void *)(work + 178048); /* [j: 144, e: 64] */
+    float *const k_tile = (float *)(void *)(work + 214912); /* [d: 64, t_key: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 161088); /* [d: 64, j: 144] */
+    float *const beta_tile = (float *)(void *)(work + 161664); /* [j: 64] */
     for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
         const int64_t t_key1 = min(t_key0 + 64, t_key_end);
         /* k_tile = k, with zeros beyond the last row */
@@ -3798,12 +3838,12 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
                 store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
             }
         }
-        /* k_tile = (k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
+        /* query = (k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 11.54156f */
         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
             const vec_any query_sum_1 = load_any(query_sum + t_key);
             const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + t_key, (load_any(k_tile + d * 64 + t_key) * t_2) * 11.54156f);
+                store_any(query + d * 64 + t_key, (load_any(k_tile + d * 64 + t_key) * t_2) * 11.54156f);
             }
         }
         /* row_max = -FLT_MAX */
@@ -3844,8 +3884,8 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
                     store_any(key + d * 144 + j, load_any(k_tile_2 + d * 144 + j) * t_5);
                 }
             }
-            /* score[j][t_key] = sum over d of key * k_tile */
-            dot6_any(round_up(t_key1 - t_key0, 4), j1 - j0, key, k_tile, score);
+            /* score[j][t_key] = sum over d of key * query */
+            dot6_any(round_up(t_key1 - t_key0, 4), j1 - j0, key, query, score);
             /* old_max = row_max */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                 store_any(old_max + t_key, load_any(row_max + t_key));
@@ -3892,10 +3932,6 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
         {
             for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
-                /* k_tile_3 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 64);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 64 + j] = 0;
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -3909,7 +3945,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum + j, splat_any(0.0f));
                 }
-                /* key_sum += k_tile_3 * k_tile_3 */
+                /* key_sum += k_tile * k_tile */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     vec_any key_sum_in[2];
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -3917,24 +3953,24 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            const vec_any k_tile_3_11 = load_any(k_tile_3 + d * 64 + j);
-                            key_sum_in[vector] += k_tile_3_11 * k_tile_3_11;
+                            const vec_any k_tile_11 = load_any(k_tile + d * 64 + ((j0 + j) - t_key0));
+                            key_sum_in[vector] += k_tile_11 * k_tile_11;
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                         store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
                     }
                 }
-                /* key = k_tile_3 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+                /* key = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_sum_12 = load_any(key_sum + j);
                     const vec_any t_13 = pick_any(key_sum_12 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_12));
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(key + d * 144 + j, load_any(k_tile_3 + d * 64 + j) * t_13);
+                        store_any(key + d * 144 + j, load_any(k_tile + d * 64 + ((j0 + j) - t_key0)) * t_13);
                     }
                 }
-                /* score[j][t_key] = sum over d of key * k_tile */
-                dot6_any(round_up(t_key1 - t_key0, 4), j1 - j0, key, k_tile, score);
+                /* score[j][t_key] = sum over d of key * query */
+                dot6_any(round_up(t_key1 - t_key0, 4), j1 - j0, key, query, score);
                 /* old_max = row_max */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                     store_any(old_max + t_key, load_any(row_max + t_key));
@@ -4199,13 +4235,13 @@ static struct version correct_version(void)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = deltanet_softmax_correct_v4, .tile = 0, .own = 214912, .of_pair = 128};
+        return (struct version){.rows = deltanet_softmax_correct_v4, .tile = 0, .own = 231296, .of_pair = 128};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = deltanet_softmax_correct_v3, .tile = 0, .own = 214912, .of_pair = 128};
+        return (struct version){.rows = deltanet_softmax_correct_v3, .tile = 0, .own = 231296, .of_pair = 128};
 #endif
-    return (struct version){.rows = deltanet_softmax_correct_any, .tile = 0, .own = 214912, .of_pair = 128};
+    return (struct version){.rows = deltanet_softmax_correct_any, .tile = 0, .own = 231296, .of_pair = 128};
 }
 
 /* Returns the bytes of the corrected values. */

@@ -275,15 +275,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 16; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -291,6 +295,18 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -727,7 +743,7 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -1127,7 +1143,7 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_v4(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v4(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum */
@@ -1350,11 +1366,11 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
     }
 }
 
@@ -1635,15 +1651,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 8; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1651,6 +1671,18 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2090,7 +2122,7 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -2494,7 +2526,7 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_v3(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v3(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum */
@@ -2717,11 +2749,11 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
     }
 }
 
@@ -2993,15 +3025,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 4; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -3009,6 +3045,18 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+}
+
+APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -3449,7 +3497,7 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -3854,7 +3902,7 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_any(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_any(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum */
@@ -4077,11 +4125,11 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
     }
 }
 
@@ -4461,6 +4509,9 @@ static size_t prefix_bytes(const struct attn_problem *p)
     return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
 }
 
+/* Returns whether each query is at the position of a key, so that queries need no arrays. */
+static int queries_at_keys(const struct attn_problem *p) { return !p->query_start && p->n_q <= p->n_k; }
+
 /* Sets pointers and strides of the prefix sums, which begin at `at`. */
 static void set_prefix_sums(struct call *call, unsigned char *at)
 {
@@ -4474,6 +4525,10 @@ static void set_prefix_sums(struct call *call, unsigned char *at)
     call->log_decay_k_low = call->log_decay_chunk_low = (float *)(void *)(at + 2 * of_queries + of_keys);
     call->log_decay_q_at = call->log_decay_q_low_at = queries;
     call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
+    if (!queries_at_keys(p)) return;
+    call->log_decay_q = call->log_decay_k + (p->n_k - p->n_q) * 1;
+    call->log_decay_q_low = call->log_decay_k_low + (p->n_k - p->n_q) * 1;
+    call->log_decay_q_at = call->log_decay_q_low_at = keys;
 }
 
 /* Adds x to high + low. `low` is the rounding error of `high`. */
@@ -4484,13 +4539,15 @@ INLINE void add_to_sum(double *high, double *low, double x)
     *high = sum;
 }
 
-/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries. */
+/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries, if
+   there are such arrays. */
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-    float *const sum = call->log_decay_k + task * n_k * 1, *const sum_low = call->log_decay_k_low + task * n_k * 1,
-        *const of_query = call->log_decay_q + task * n_q * 1,
-        *const of_query_low = call->log_decay_q_low + task * n_q * 1;
+    float *restrict const sum = call->log_decay_k + task * n_k * 1,
+        *restrict const sum_low = call->log_decay_k_low + task * n_k * 1,
+        *restrict const of_query = call->log_decay_q + task * n_q * 1,
+        *restrict const of_query_low = call->log_decay_q_low + task * n_q * 1;
     double high[1] = {0}, low[1] = {0};
     (void)work;
     for (int64_t t = 0; t < n_k; t++)
@@ -4499,13 +4556,16 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
             sum[at] = (float)high[x];
             sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
         }
+    if (queries_at_keys(&call->p)) return;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
-    for (int64_t i = 0; i < n_q; i++)
-        for (int64_t x = 0, at = i * 1; x < 1; x++, at++) {
-            const int64_t from = min(first + i, n_k - 1) * 1 + x;
-            of_query[at] = from < 0 ? 0 : sum[from];
-            of_query_low[at] = from < 0 ? 0 : sum_low[from];
+    for (int64_t i = 0; i < n_q; i++) {
+        const int64_t at = i * 1, from = min(first + i, n_k - 1) * 1;
+        for (int64_t x = 0; x < 1 && from < 0; x++) of_query[at + x] = of_query_low[at + x] = 0;
+        for (int64_t x = 0; x < 1 && from >= 0; x++) {
+            of_query[at + x] = sum[from + x];
+            of_query_low[at + x] = sum_low[from + x];
         }
+    }
 }
 
 /* Returns the workspace of a thread, in bytes, for computing prefix sums and corrected values. */
@@ -4807,7 +4867,8 @@ static void set_prefix_gradients(struct call *call, unsigned char *at)
 {
     call->dlog_decay_q = (float *)(void *)at;
     call->dlog_decay_k = call->dlog_decay = (float *)(void *)(at + prefix_rows(&call->p, call->p.n_q));
-    call->dlog_decay_q_at = call->log_decay_q_at;
+    call->dlog_decay_q_at = (struct attn_strides){call->p.heads * call->p.n_q * 1, call->p.n_q * 1,
+        1};
     call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
 }
 

@@ -42,9 +42,9 @@
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65 numbers.
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 70400 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 70400 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 70400 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 70144 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 70144 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 70144 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -324,15 +324,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 16; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -340,6 +344,18 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -729,7 +745,6 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
@@ -745,13 +760,10 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     const int64_t out_row = call->p.out.row;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 69760); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69888); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 33024); /* [i: 32] */
@@ -786,56 +798,6 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                store_v4(query_sum + t_key, splat_v4(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                vec_v4 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    query_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_0 * k_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
-                const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
-                }
-            }
-            /* query = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
-               (log_decay_k_low_tile - log_decay_c ... */
-            const int t_3 = (j0 / 32) == 0;
-            const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 t_6 = t_3 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile + t_key) -
-                    log_decay_chunk_4) + (load_v4(log_decay_k_low_tile + t_key) - log_decay_chunk_low_5)) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query + f * 32 + t_key, load_v4(k_tile + f * 32 + t_key) * t_6);
-                }
-            }
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_sum + j, splat_v4(0.0f));
@@ -848,8 +810,8 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        const vec_v4 k_tile_2_7 = load_v4(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_7 * k_tile_2_7;
+                        const vec_v4 k_tile_2_0 = load_v4(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
@@ -858,22 +820,35 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             }
             /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_sum_8 = load_v4(key_sum + j);
-                const vec_v4 t_9 = pick_v4(key_sum_8 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_8));
+                const vec_v4 key_sum_1 = load_v4(key_sum + j);
+                const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(key_features + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_9);
+                    store_v4(key_features + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_2);
                 }
             }
-            /* score[j][t_key] = sum over d of key_features * k_tile */
-            dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, k_tile, score);
-            /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
+            /* query = key_features * select((lo() / 32) == 0, 1.0f,
+               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
+            const int t_3 = (j0 / 32) == 0;
+            const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                const vec_v4 t_6 = t_3 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + ((t_key0 + t_key) -
+                    j0)) - log_decay_chunk_4) + (load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0)) -
+                    log_decay_chunk_low_5)) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v4(query + f * 32 + t_key, load_v4(key_features + f * 32 + ((t_key0 + t_key) - j0)) * t_6);
+                }
+            }
+            /* score[j][t_key] = sum over d of key_features * key_features */
+            dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, key_features, score);
+            /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 - log_decay_k_low)) *
                1.442695f) */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 log_decay_k_tile_10 = load_v4(log_decay_k_tile + t_key);
-                const vec_v4 log_decay_k_low_tile_11 = load_v4(log_decay_k_low_tile + t_key);
+                const vec_v4 log_decay_k_tile_2_7 = load_v4(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                const vec_v4 log_decay_k_low_tile_2_8 = load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * exp2_v4(((log_decay_k_tile_10 -
-                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_11 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * exp2_v4(((log_decay_k_tile_2_7 -
+                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             /* key_scale = beta_tile */
@@ -882,13 +857,13 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             }
             /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * ... */
-            const float log_decay_chunk_12 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_14 = exp2_v4(((log_decay_chunk_12 - load_v4(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_13 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_v4 t_11 = exp2_v4(((log_decay_chunk_9 - load_v4(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_10 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v4(key_features_2 + f * 32 + j, load_v4(key_features + f * 32 + j) * t_14);
+                    store_v4(key_features_2 + f * 32 + j, load_v4(key_features + f * 32 + j) * t_11);
                 }
             }
             /* from_state[t_key][e] = sum over f of query * state */
@@ -931,8 +906,8 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 q_tile_15 = load_v4(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_15 * q_tile_15;
+                        const vec_v4 q_tile_12 = load_v4(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_12 * q_tile_12;
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
@@ -941,22 +916,22 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             }
             /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_sum_2_16 = load_v4(query_sum_2 + i);
-                const vec_v4 t_17 = pick_v4(query_sum_2_16 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_16));
+                const vec_v4 query_sum_2_13 = load_v4(query_sum_2 + i);
+                const vec_v4 t_14 = pick_v4(query_sum_2_13 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_13));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_17) * 0.125f);
+                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_14) * 0.125f);
                 }
             }
             /* query_2 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
                (log_decay_q_low_tile - log_decay ... */
-            const int t_18 = (j0 / 32) == 0;
-            const float log_decay_chunk_19 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+            const int t_15 = (j0 / 32) == 0;
+            const float log_decay_chunk_16 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_21 = t_18 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
-                    log_decay_chunk_19) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_20)) * 1.442695f);
+                const vec_v4 t_18 = t_15 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
+                    log_decay_chunk_16) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_17)) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query_2 + f * 32 + i, load_v4(q_tile + f * 32 + i) * t_21);
+                    store_v4(query_2 + f * 32 + i, load_v4(q_tile + f * 32 + i) * t_18);
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * query_2 */
@@ -966,18 +941,18 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             /* score_2 = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
                1.442695f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 log_decay_q_tile_22 = load_v4(log_decay_q_tile + i);
-                const vec_v4 log_decay_q_low_tile_23 = load_v4(log_decay_q_low_tile + i);
+                const vec_v4 log_decay_q_tile_19 = load_v4(log_decay_q_tile + i);
+                const vec_v4 log_decay_q_low_tile_20 = load_v4(log_decay_q_low_tile + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score_2 + j * 32 + i, load_v4(score_2 + j * 32 + i) * exp2_v4(((log_decay_q_tile_22 -
-                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_23 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_v4(score_2 + j * 32 + i, load_v4(score_2 + j * 32 + i) * exp2_v4(((log_decay_q_tile_19 -
+                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_20 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_24 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_21 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_24, mask_v4),
+                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_21, mask_v4),
                         load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
                 }
             }
@@ -1005,27 +980,27 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                 }
             }
             /* out = sum, transposed back */
-            transpose_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_25 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+        const float t_22 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) -
             1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-        const float t_26 = powf(2.7182818f, t_25);
-        const int t_27 = t_26 < 0.5f;
-        const float t_28 = t_27 ? t_26 : 1.0f;
-        const float t_29 = t_27 ? 0.0f : (-expm1f(t_25));
+        const float t_23 = powf(2.7182818f, t_22);
+        const int t_24 = t_23 < 0.5f;
+        const float t_25 = t_24 ? t_23 : 1.0f;
+        const float t_26 = t_24 ? 0.0f : (-expm1f(t_22));
         for (int64_t f = 0; f < 64; f += 16) {
-            store_v4(kept_share + f, splat_v4(t_28));
-            store_v4(lost_share + f, splat_v4(t_29));
+            store_v4(kept_share + f, splat_v4(t_25));
+            store_v4(lost_share + f, splat_v4(t_26));
         }
         /* state = (state * kept_share) - (state * lost_share) */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 state_30 = load_v4(state + f * 64 + e);
-                    store_v4(state + f * 64 + e, (state_30 * kept_share[f]) - (state_30 * lost_share[f]));
+                    const vec_v4 state_27 = load_v4(state + f * 64 + e);
+                    store_v4(state + f * 64 + e, (state_27 * kept_share[f]) - (state_27 * lost_share[f]));
                 }
             }
         }
@@ -1061,7 +1036,6 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
     float *const key = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
@@ -1073,13 +1047,10 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
     float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
         call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const k_tile = (float *)(void *)(work + 53376); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70272); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 53376); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61568); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61696); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 61824); /* [j: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -1112,57 +1083,6 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
             }
             for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                 const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-                /* query_sum = 0.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    store_v4(query_sum + t_key, splat_v4(0.0f));
-                }
-                /* query_sum += k_tile * k_tile */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                    vec_v4 query_sum_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        query_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                            const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
-                            query_sum_in[vector] += k_tile_0 * k_tile_0;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
-                    }
-                }
-                /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
-                    const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
-                    }
-                }
-                /* query = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
-                   (log_decay_k_low_tile - log_decay_c ... */
-                const int t_3 = (j0 / 32) == 0;
-                const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 t_6 = t_3 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile + t_key) -
-                        log_decay_chunk_4) + (load_v4(log_decay_k_low_tile + t_key) - log_decay_chunk_low_5)) *
-                        1.442695f);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_v4(query + f * 32 + t_key, load_v4(k_tile + f * 32 + t_key) * t_6);
-                    }
-                }
                 /* key_sum = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_sum + j, splat_v4(0.0f));
@@ -1175,8 +1095,8 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                            const vec_v4 k_tile_2_7 = load_v4(k_tile_2 + d * 32 + j);
-                            key_sum_in[vector] += k_tile_2_7 * k_tile_2_7;
+                            const vec_v4 k_tile_2_0 = load_v4(k_tile_2 + d * 32 + j);
+                            key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
@@ -1185,35 +1105,49 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
                 }
                 /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_sum_8 = load_v4(key_sum + j);
-                    const vec_v4 t_9 = pick_v4(key_sum_8 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_8));
+                    const vec_v4 key_sum_1 = load_v4(key_sum + j);
+                    const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(key_features + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_9);
+                        store_v4(key_features + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_2);
                     }
                 }
-                /* score[j][t_key] = sum over d of key_features * k_tile */
-                dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, k_tile, score);
+                /* query = key_features * select((lo() / 32) == 0, 1.0f,
+                   exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
+                const int t_3 = (j0 / 32) == 0;
+                const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 t_6 = t_3 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + ((t_key0 + t_key) -
+                        j0)) - log_decay_chunk_4) + (load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0)) -
+                        log_decay_chunk_low_5)) * 1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v4(query + f * 32 + t_key, load_v4(key_features + f * 32 + ((t_key0 + t_key) - j0)) *
+                            t_6);
+                    }
+                }
+                /* score[j][t_key] = sum over d of key_features * key_features */
+                dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, key_features, score);
                 /* key = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                    log_decay_k_low_tile_2)) * 1.442695f) */
-                const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                const float log_decay_chunk_7 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                     0)];
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_12 = exp2_v4(((log_decay_chunk_10 - load_v4(log_decay_k_tile_2 + j)) +
-                        (log_decay_chunk_low_11 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                    const vec_v4 t_9 = exp2_v4(((log_decay_chunk_7 - load_v4(log_decay_k_tile_2 + j)) +
+                        (log_decay_chunk_low_8 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
                     for (int64_t f = 0; f < 64; f++) {
-                        store_v4(key + f * 32 + j, load_v4(key_features + f * 32 + j) * t_12);
+                        store_v4(key + f * 32 + j, load_v4(key_features + f * 32 + j) * t_9);
                     }
                 }
-                /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
-                   1.442695f) */
+                /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                   log_decay_k_low)) * 1.442695f) */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 log_decay_k_tile_13 = load_v4(log_decay_k_tile + t_key);
-                    const vec_v4 log_decay_k_low_tile_14 = load_v4(log_decay_k_low_tile + t_key);
+                    const vec_v4 log_decay_k_tile_2_10 = load_v4(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                    const vec_v4 log_decay_k_low_tile_2_11 = load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * exp2_v4(((log_decay_k_tile_13
-                            - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_14 - log_decay_k_low[(j0 + j)])) *
-                            1.442695f));
+                        store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) *
+                            exp2_v4(((log_decay_k_tile_2_10 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_11 -
+                            log_decay_k_low[(j0 + j)])) * 1.442695f));
                     }
                 }
                 /* key_scale = beta_tile */
@@ -1237,23 +1171,23 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
             }
             /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_15 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+            const float t_12 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                 0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
                 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-            const float t_16 = powf(2.7182818f, t_15);
-            const int t_17 = t_16 < 0.5f;
-            const float t_18 = t_17 ? t_16 : 1.0f;
-            const float t_19 = t_17 ? 0.0f : (-expm1f(t_15));
+            const float t_13 = powf(2.7182818f, t_12);
+            const int t_14 = t_13 < 0.5f;
+            const float t_15 = t_14 ? t_13 : 1.0f;
+            const float t_16 = t_14 ? 0.0f : (-expm1f(t_12));
             for (int64_t f = 0; f < 64; f += 16) {
-                store_v4(kept_share + f, splat_v4(t_18));
-                store_v4(lost_share + f, splat_v4(t_19));
+                store_v4(kept_share + f, splat_v4(t_15));
+                store_v4(lost_share + f, splat_v4(t_16));
             }
             /* state = (state * kept_share) - (state * lost_share) */
             for (int64_t f = 0; f < 64; f++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                        const vec_v4 state_20 = load_v4(state + f * 64 + e);
-                        store_v4(state + f * 64 + e, (state_20 * kept_share[f]) - (state_20 * lost_share[f]));
+                        const vec_v4 state_17 = load_v4(state + f * 64 + e);
+                        store_v4(state + f * 64 + e, (state_17 * kept_share[f]) - (state_17 * lost_share[f]));
                     }
                 }
             }
@@ -1837,11 +1771,11 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
         }
         if (linear_part_1) {
             /* linear_part_1 = sum, transposed back */
-            transpose_v4(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
+            transpose_out_v4(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
         }
         if (linear_part_7) {
             /* linear_part_7 = sum_2, transposed back */
-            transpose_v4(sum_2, 32, 64, j1 - j0, linear_part_7 + j0 * linear_part_7_row, linear_part_7_row);
+            transpose_out_v4(sum_2, 32, 64, j1 - j0, linear_part_7 + j0 * linear_part_7_row, linear_part_7_row);
         }
         if (linear_part_9) {
             /* linear_part_9 = query_sum_2 */
@@ -2359,7 +2293,7 @@ TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v4(const stru
             }
             if (dq) {
                 /* dq = q_tile, transposed back */
-                transpose_v4(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                transpose_out_v4(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
             }
             if (dlog_decay_q) {
                 /* dlog_decay_q = row_sum */
@@ -2425,7 +2359,6 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
         * call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
@@ -2440,15 +2373,12 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
     float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g *
         call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const k_tile = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 36992); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [j: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70016); /* [t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [t_key: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(work + 53504); /* [t_key: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(work + 53632); /* [t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 53504); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61824); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61952); /* [t_key: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(work + 62080); /* [t_key: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(work + 62208); /* [t_key: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -2482,56 +2412,6 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
                 log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
             for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
-                /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-                /* query_sum = 0.0f */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(query_sum + j, splat_v4(0.0f));
-                }
-                /* query_sum += k_tile * k_tile */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                    vec_v4 query_sum_in[2];
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        query_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                            const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
-                            query_sum_in[vector] += k_tile_0 * k_tile_0;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
-                    }
-                }
-                /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 query_sum_1 = load_v4(query_sum + j);
-                    const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_2);
-                    }
-                }
-                /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-                   log_decay_k_low_tile)) * 1.442695f) */
-                const float log_decay_chunk_3 = log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((t_key0 / 32) + 1) * 32) - 1,
-                    n_k - 1), 0)];
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_5 = exp2_v4(((log_decay_chunk_3 - load_v4(log_decay_k_tile + j)) +
-                        (log_decay_chunk_low_4 - load_v4(log_decay_k_low_tile + j))) * 1.442695f);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_v4(query + f * 32 + j, load_v4(k_tile + f * 32 + j) * t_5);
-                    }
-                }
                 /* key_sum = 0.0f */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                     store_v4(key_sum + t_key, splat_v4(0.0f));
@@ -2544,8 +2424,8 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                            const vec_v4 k_tile_2_6 = load_v4(k_tile_2 + d * 32 + t_key);
-                            key_sum_in[vector] += k_tile_2_6 * k_tile_2_6;
+                            const vec_v4 k_tile_2_0 = load_v4(k_tile_2 + d * 32 + t_key);
+                            key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                         }
                     }
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
@@ -2554,27 +2434,39 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
                 }
                 /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 key_sum_7 = load_v4(key_sum + t_key);
-                    const vec_v4 t_8 = pick_v4(key_sum_7 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_7));
+                    const vec_v4 key_sum_1 = load_v4(key_sum + t_key);
+                    const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(key_features + d * 32 + t_key, load_v4(k_tile_2 + d * 32 + t_key) * t_8);
+                        store_v4(key_features + d * 32 + t_key, load_v4(k_tile_2 + d * 32 + t_key) * t_2);
                     }
                 }
-                /* score[t_key][j] = sum over d of key_features * k_tile */
-                dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, key_features, k_tile, score);
+                /* query = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                   log_decay_k_low_tile_2)) * 1.442695f) */
+                const float log_decay_chunk_3 = log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((t_key0 / 32) + 1) * 32) - 1,
+                    n_k - 1), 0)];
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_5 = exp2_v4(((log_decay_chunk_3 - load_v4(log_decay_k_tile_2 + ((j0 + j) - t_key0)))
+                        + (log_decay_chunk_low_4 - load_v4(log_decay_k_low_tile_2 + ((j0 + j) - t_key0)))) * 1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v4(query + f * 32 + j, load_v4(key_features + f * 32 + ((j0 + j) - t_key0)) * t_5);
+                    }
+                }
+                /* score[t_key][j] = sum over d of key_features * key_features */
+                dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, key_features, key_features, score);
                 /* key_scale = beta_tile */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                     store_v4(key_scale + t_key, load_v4(beta_tile + t_key));
                 }
-                /* score = (score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low - log_decay_k_low_tile)) *
-                   1.442695f)) * key_scale */
+                /* score = (score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                   log_decay_k_low_tile_2)) * 1.442695f)) * key_scale */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 log_decay_k_tile_9 = load_v4(log_decay_k_tile + j);
-                    const vec_v4 log_decay_k_low_tile_10 = load_v4(log_decay_k_low_tile + j);
+                    const vec_v4 log_decay_k_tile_2_6 = load_v4(log_decay_k_tile_2 + ((j0 + j) - t_key0));
+                    const vec_v4 log_decay_k_low_tile_2_7 = load_v4(log_decay_k_low_tile_2 + ((j0 + j) - t_key0));
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         store_v4(score + t_key * 32 + j, (load_v4(score + t_key * 32 + j) *
-                            exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_9) + (log_decay_k_low[(t_key0 +
-                            t_key)] - log_decay_k_low_tile_10)) * 1.442695f)) * key_scale[t_key]);
+                            exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_6) + (log_decay_k_low[(t_key0 +
+                            t_key)] - log_decay_k_low_tile_2_7)) * 1.442695f)) * key_scale[t_key]);
                     }
                 }
                 /* key_scale_2 = 1.0f */
@@ -2593,21 +2485,21 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
                     t_key++) log_decay_chunk_low_at[t_key] = 0;
                 /* key = ((key_features * select((max(t_key, 0) / 32) == 0, 1.0f,
                    exp2(((log_decay_k_tile_2 - log_decay_chunk_at) + (log_decay_k_lo ... */
-                const float log_decay_chunk_14 = log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_15 = log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_11 = log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_12 = log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)];
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 log_decay_chunk_at_11 = load_v4(log_decay_chunk_at + t_key);
-                    const vec_v4 log_decay_chunk_low_at_12 = load_v4(log_decay_chunk_low_at + t_key);
-                    const vec_v4 t_13 = pick_v4(__builtin_convertvector((((((t_key0 + t_key + lane_v4) > 0) & (t_key0 +
+                    const vec_v4 log_decay_chunk_at_8 = load_v4(log_decay_chunk_at + t_key);
+                    const vec_v4 log_decay_chunk_low_at_9 = load_v4(log_decay_chunk_low_at + t_key);
+                    const vec_v4 t_10 = pick_v4(__builtin_convertvector((((((t_key0 + t_key + lane_v4) > 0) & (t_key0 +
                         t_key + lane_v4)) | (~((t_key0 + t_key + lane_v4) > 0) & (0 - (ints_v4){0}))) / 32) == 0,
-                        mask_v4), splat_v4(1.0f), exp2_v4(((load_v4(log_decay_k_tile_2 + t_key) - log_decay_chunk_at_11)
-                        + (load_v4(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_12)) * 1.442695f));
-                    const vec_v4 t_16 = exp2_v4(((log_decay_chunk_at_11 - log_decay_chunk_14) +
-                        (log_decay_chunk_low_at_12 - log_decay_chunk_low_15)) * 1.442695f);
-                    const vec_v4 key_scale_17 = load_v4(key_scale + t_key);
+                        mask_v4), splat_v4(1.0f), exp2_v4(((load_v4(log_decay_k_tile_2 + t_key) - log_decay_chunk_at_8)
+                        + (load_v4(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_9)) * 1.442695f));
+                    const vec_v4 t_13 = exp2_v4(((log_decay_chunk_at_8 - log_decay_chunk_11) + (log_decay_chunk_low_at_9
+                        - log_decay_chunk_low_12)) * 1.442695f);
+                    const vec_v4 key_scale_14 = load_v4(key_scale + t_key);
                     for (int64_t f = 0; f < 64; f++) {
-                        store_v4(key + f * 32 + t_key, ((load_v4(key_features + f * 32 + t_key) * t_13) * t_16) *
-                            key_scale_17);
+                        store_v4(key + f * 32 + t_key, ((load_v4(key_features + f * 32 + t_key) * t_10) * t_13) *
+                            key_scale_14);
                     }
                 }
                 /* from_state[j][e] = sum over f of query * state */
@@ -2628,23 +2520,23 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
             }
             /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_18 = (log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1),
+            const float t_15 = (log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1),
                 0)] - log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((t_key0 / 32)
                 + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)]);
-            const float t_19 = powf(2.7182818f, t_18);
-            const int t_20 = t_19 < 0.5f;
-            const float t_21 = t_20 ? t_19 : 1.0f;
-            const float t_22 = t_20 ? 0.0f : (-expm1f(t_18));
+            const float t_16 = powf(2.7182818f, t_15);
+            const int t_17 = t_16 < 0.5f;
+            const float t_18 = t_17 ? t_16 : 1.0f;
+            const float t_19 = t_17 ? 0.0f : (-expm1f(t_15));
             for (int64_t f = 0; f < 64; f += 16) {
-                store_v4(kept_share + f, splat_v4(t_21));
-                store_v4(lost_share + f, splat_v4(t_22));
+                store_v4(kept_share + f, splat_v4(t_18));
+                store_v4(lost_share + f, splat_v4(t_19));
             }
             /* state = (state * kept_share) - (state * lost_share) */
             for (int64_t f = 0; f < 64; f++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                        const vec_v4 state_23 = load_v4(state + f * 64 + e);
-                        store_v4(state + f * 64 + e, (state_23 * kept_share[f]) - (state_23 * lost_share[f]));
+                        const vec_v4 state_20 = load_v4(state + f * 64 + e);
+                        store_v4(state + f * 64 + e, (state_20 * kept_share[f]) - (state_20 * lost_share[f]));
                     }
                 }
             }
@@ -2897,7 +2789,7 @@ TARGET_v4 static void gated_deltanet_linear_dv_v4(const struct call *call, int64
     }
     if (dv) {
         /* dv = linear_part_2_tile, transposed back */
-        transpose_v4(linear_part_2_tile, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v4(linear_part_2_tile, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
     }
 }
 
@@ -3437,7 +3329,8 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
         }
         if (linear_part_6) {
             /* linear_part_6 = sum_2, transposed back */
-            transpose_v4(sum_2, 32, 64, t_key1 - t_key0, linear_part_6 + t_key0 * linear_part_6_row, linear_part_6_row);
+            transpose_out_v4(sum_2, 32, 64, t_key1 - t_key0, linear_part_6 + t_key0 * linear_part_6_row,
+                linear_part_6_row);
         }
     }
 }
@@ -4163,7 +4056,7 @@ TARGET_v4 APART void gated_deltanet_linear_dk_queries_v4(const struct call *call
         }
         if (dk) {
             /* dk = k_tile_2, transposed back */
-            transpose_v4(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+            transpose_out_v4(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
         }
     }
 }
@@ -4886,15 +4779,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 8; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -4902,6 +4799,18 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -5291,7 +5200,6 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
@@ -5307,13 +5215,10 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     const int64_t out_row = call->p.out.row;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 69760); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69888); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 33024); /* [i: 32] */
@@ -5348,56 +5253,6 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                store_v3(query_sum + t_key, splat_v3(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                vec_v3 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    query_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_0 * k_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
-                const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
-                }
-            }
-            /* query = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
-               (log_decay_k_low_tile - log_decay_c ... */
-            const int t_3 = (j0 / 32) == 0;
-            const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 t_6 = t_3 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile + t_key) -
-                    log_decay_chunk_4) + (load_v3(log_decay_k_low_tile + t_key) - log_decay_chunk_low_5)) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query + f * 32 + t_key, load_v3(k_tile + f * 32 + t_key) * t_6);
-                }
-            }
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_sum + j, splat_v3(0.0f));
@@ -5410,8 +5265,8 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_2_7 = load_v3(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_7 * k_tile_2_7;
+                        const vec_v3 k_tile_2_0 = load_v3(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5420,22 +5275,35 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             }
             /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_sum_8 = load_v3(key_sum + j);
-                const vec_v3 t_9 = pick_v3(key_sum_8 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_8));
+                const vec_v3 key_sum_1 = load_v3(key_sum + j);
+                const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(key_features + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_9);
+                    store_v3(key_features + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_2);
                 }
             }
-            /* score[j][t_key] = sum over d of key_features * k_tile */
-            dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, k_tile, score);
-            /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
+            /* query = key_features * select((lo() / 32) == 0, 1.0f,
+               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
+            const int t_3 = (j0 / 32) == 0;
+            const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                const vec_v3 t_6 = t_3 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + ((t_key0 + t_key) -
+                    j0)) - log_decay_chunk_4) + (load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0)) -
+                    log_decay_chunk_low_5)) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v3(query + f * 32 + t_key, load_v3(key_features + f * 32 + ((t_key0 + t_key) - j0)) * t_6);
+                }
+            }
+            /* score[j][t_key] = sum over d of key_features * key_features */
+            dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, key_features, score);
+            /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 - log_decay_k_low)) *
                1.442695f) */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 log_decay_k_tile_10 = load_v3(log_decay_k_tile + t_key);
-                const vec_v3 log_decay_k_low_tile_11 = load_v3(log_decay_k_low_tile + t_key);
+                const vec_v3 log_decay_k_tile_2_7 = load_v3(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                const vec_v3 log_decay_k_low_tile_2_8 = load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * exp2_v3(((log_decay_k_tile_10 -
-                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_11 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * exp2_v3(((log_decay_k_tile_2_7 -
+                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             /* key_scale = beta_tile */
@@ -5444,13 +5312,13 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             }
             /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * ... */
-            const float log_decay_chunk_12 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_14 = exp2_v3(((log_decay_chunk_12 - load_v3(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_13 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_v3 t_11 = exp2_v3(((log_decay_chunk_9 - load_v3(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_10 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v3(key_features_2 + f * 32 + j, load_v3(key_features + f * 32 + j) * t_14);
+                    store_v3(key_features_2 + f * 32 + j, load_v3(key_features + f * 32 + j) * t_11);
                 }
             }
             /* from_state[t_key][e] = sum over f of query * state */
@@ -5493,8 +5361,8 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 q_tile_15 = load_v3(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_15 * q_tile_15;
+                        const vec_v3 q_tile_12 = load_v3(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_12 * q_tile_12;
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -5503,22 +5371,22 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             }
             /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_sum_2_16 = load_v3(query_sum_2 + i);
-                const vec_v3 t_17 = pick_v3(query_sum_2_16 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_16));
+                const vec_v3 query_sum_2_13 = load_v3(query_sum_2 + i);
+                const vec_v3 t_14 = pick_v3(query_sum_2_13 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_13));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_17) * 0.125f);
+                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_14) * 0.125f);
                 }
             }
             /* query_2 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
                (log_decay_q_low_tile - log_decay ... */
-            const int t_18 = (j0 / 32) == 0;
-            const float log_decay_chunk_19 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+            const int t_15 = (j0 / 32) == 0;
+            const float log_decay_chunk_16 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_21 = t_18 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
-                    log_decay_chunk_19) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_20)) * 1.442695f);
+                const vec_v3 t_18 = t_15 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
+                    log_decay_chunk_16) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_17)) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query_2 + f * 32 + i, load_v3(q_tile + f * 32 + i) * t_21);
+                    store_v3(query_2 + f * 32 + i, load_v3(q_tile + f * 32 + i) * t_18);
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * query_2 */
@@ -5528,18 +5396,18 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             /* score_2 = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
                1.442695f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 log_decay_q_tile_22 = load_v3(log_decay_q_tile + i);
-                const vec_v3 log_decay_q_low_tile_23 = load_v3(log_decay_q_low_tile + i);
+                const vec_v3 log_decay_q_tile_19 = load_v3(log_decay_q_tile + i);
+                const vec_v3 log_decay_q_low_tile_20 = load_v3(log_decay_q_low_tile + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score_2 + j * 32 + i, load_v3(score_2 + j * 32 + i) * exp2_v3(((log_decay_q_tile_22 -
-                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_23 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_v3(score_2 + j * 32 + i, load_v3(score_2 + j * 32 + i) * exp2_v3(((log_decay_q_tile_19 -
+                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_20 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_24 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_21 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_24, mask_v3),
+                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_21, mask_v3),
                         load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
                 }
             }
@@ -5567,27 +5435,27 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                 }
             }
             /* out = sum, transposed back */
-            transpose_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_25 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+        const float t_22 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) -
             1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-        const float t_26 = powf(2.7182818f, t_25);
-        const int t_27 = t_26 < 0.5f;
-        const float t_28 = t_27 ? t_26 : 1.0f;
-        const float t_29 = t_27 ? 0.0f : (-expm1f(t_25));
+        const float t_23 = powf(2.7182818f, t_22);
+        const int t_24 = t_23 < 0.5f;
+        const float t_25 = t_24 ? t_23 : 1.0f;
+        const float t_26 = t_24 ? 0.0f : (-expm1f(t_22));
         for (int64_t f = 0; f < 64; f += 8) {
-            store_v3(kept_share + f, splat_v3(t_28));
-            store_v3(lost_share + f, splat_v3(t_29));
+            store_v3(kept_share + f, splat_v3(t_25));
+            store_v3(lost_share + f, splat_v3(t_26));
         }
         /* state = (state * kept_share) - (state * lost_share) */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 state_30 = load_v3(state + f * 64 + e);
-                    store_v3(state + f * 64 + e, (state_30 * kept_share[f]) - (state_30 * lost_share[f]));
+                    const vec_v3 state_27 = load_v3(state + f * 64 + e);
+                    store_v3(state + f * 64 + e, (state_27 * kept_share[f]) - (state_27 * lost_share[f]));
                 }
             }
         }
@@ -5623,7 +5491,6 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
     float *const key = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
@@ -5635,13 +5502,10 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
     float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
         call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const k_tile = (float *)(void *)(work + 53376); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70272); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 53376); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61568); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61696); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 61824); /* [j: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -5674,57 +5538,6 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
             }
             for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                 const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-                /* query_sum = 0.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    store_v3(query_sum + t_key, splat_v3(0.0f));
-                }
-                /* query_sum += k_tile * k_tile */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                    vec_v3 query_sum_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        query_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                            const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
-                            query_sum_in[vector] += k_tile_0 * k_tile_0;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
-                    }
-                }
-                /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
-                    const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
-                    }
-                }
-                /* query = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
-                   (log_decay_k_low_tile - log_decay_c ... */
-                const int t_3 = (j0 / 32) == 0;
-                const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 t_6 = t_3 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile + t_key) -
-                        log_decay_chunk_4) + (load_v3(log_decay_k_low_tile + t_key) - log_decay_chunk_low_5)) *
-                        1.442695f);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_v3(query + f * 32 + t_key, load_v3(k_tile + f * 32 + t_key) * t_6);
-                    }
-                }
                 /* key_sum = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_sum + j, splat_v3(0.0f));
@@ -5737,8 +5550,8 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            const vec_v3 k_tile_2_7 = load_v3(k_tile_2 + d * 32 + j);
-                            key_sum_in[vector] += k_tile_2_7 * k_tile_2_7;
+                            const vec_v3 k_tile_2_0 = load_v3(k_tile_2 + d * 32 + j);
+                            key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -5747,35 +5560,49 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
                 }
                 /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_sum_8 = load_v3(key_sum + j);
-                    const vec_v3 t_9 = pick_v3(key_sum_8 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_8));
+                    const vec_v3 key_sum_1 = load_v3(key_sum + j);
+                    const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(key_features + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_9);
+                        store_v3(key_features + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_2);
                     }
                 }
-                /* score[j][t_key] = sum over d of key_features * k_tile */
-                dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, k_tile, score);
+                /* query = key_features * select((lo() / 32) == 0, 1.0f,
+                   exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
+                const int t_3 = (j0 / 32) == 0;
+                const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 t_6 = t_3 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + ((t_key0 + t_key) -
+                        j0)) - log_decay_chunk_4) + (load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0)) -
+                        log_decay_chunk_low_5)) * 1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v3(query + f * 32 + t_key, load_v3(key_features + f * 32 + ((t_key0 + t_key) - j0)) *
+                            t_6);
+                    }
+                }
+                /* score[j][t_key] = sum over d of key_features * key_features */
+                dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, key_features, score);
                 /* key = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                    log_decay_k_low_tile_2)) * 1.442695f) */
-                const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                const float log_decay_chunk_7 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                     0)];
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_12 = exp2_v3(((log_decay_chunk_10 - load_v3(log_decay_k_tile_2 + j)) +
-                        (log_decay_chunk_low_11 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                    const vec_v3 t_9 = exp2_v3(((log_decay_chunk_7 - load_v3(log_decay_k_tile_2 + j)) +
+                        (log_decay_chunk_low_8 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
                     for (int64_t f = 0; f < 64; f++) {
-                        store_v3(key + f * 32 + j, load_v3(key_features + f * 32 + j) * t_12);
+                        store_v3(key + f * 32 + j, load_v3(key_features + f * 32 + j) * t_9);
                     }
                 }
-                /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
-                   1.442695f) */
+                /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                   log_decay_k_low)) * 1.442695f) */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 log_decay_k_tile_13 = load_v3(log_decay_k_tile + t_key);
-                    const vec_v3 log_decay_k_low_tile_14 = load_v3(log_decay_k_low_tile + t_key);
+                    const vec_v3 log_decay_k_tile_2_10 = load_v3(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                    const vec_v3 log_decay_k_low_tile_2_11 = load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * exp2_v3(((log_decay_k_tile_13
-                            - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_14 - log_decay_k_low[(j0 + j)])) *
-                            1.442695f));
+                        store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) *
+                            exp2_v3(((log_decay_k_tile_2_10 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_11 -
+                            log_decay_k_low[(j0 + j)])) * 1.442695f));
                     }
                 }
                 /* key_scale = beta_tile */
@@ -5799,23 +5626,23 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
             }
             /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_15 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+            const float t_12 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                 0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
                 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-            const float t_16 = powf(2.7182818f, t_15);
-            const int t_17 = t_16 < 0.5f;
-            const float t_18 = t_17 ? t_16 : 1.0f;
-            const float t_19 = t_17 ? 0.0f : (-expm1f(t_15));
+            const float t_13 = powf(2.7182818f, t_12);
+            const int t_14 = t_13 < 0.5f;
+            const float t_15 = t_14 ? t_13 : 1.0f;
+            const float t_16 = t_14 ? 0.0f : (-expm1f(t_12));
             for (int64_t f = 0; f < 64; f += 8) {
-                store_v3(kept_share + f, splat_v3(t_18));
-                store_v3(lost_share + f, splat_v3(t_19));
+                store_v3(kept_share + f, splat_v3(t_15));
+                store_v3(lost_share + f, splat_v3(t_16));
             }
             /* state = (state * kept_share) - (state * lost_share) */
             for (int64_t f = 0; f < 64; f++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        const vec_v3 state_20 = load_v3(state + f * 64 + e);
-                        store_v3(state + f * 64 + e, (state_20 * kept_share[f]) - (state_20 * lost_share[f]));
+                        const vec_v3 state_17 = load_v3(state + f * 64 + e);
+                        store_v3(state + f * 64 + e, (state_17 * kept_share[f]) - (state_17 * lost_share[f]));
                     }
                 }
             }
@@ -6399,11 +6226,11 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
         }
         if (linear_part_1) {
             /* linear_part_1 = sum, transposed back */
-            transpose_v3(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
+            transpose_out_v3(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
         }
         if (linear_part_7) {
             /* linear_part_7 = sum_2, transposed back */
-            transpose_v3(sum_2, 32, 64, j1 - j0, linear_part_7 + j0 * linear_part_7_row, linear_part_7_row);
+            transpose_out_v3(sum_2, 32, 64, j1 - j0, linear_part_7 + j0 * linear_part_7_row, linear_part_7_row);
         }
         if (linear_part_9) {
             /* linear_part_9 = query_sum_2 */
@@ -6921,7 +6748,7 @@ TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v3(const stru
             }
             if (dq) {
                 /* dq = q_tile, transposed back */
-                transpose_v3(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                transpose_out_v3(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
             }
             if (dlog_decay_q) {
                 /* dlog_decay_q = row_sum */
@@ -6987,7 +6814,6 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
         * call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
@@ -7002,15 +6828,12 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
     float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g *
         call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const k_tile = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 36992); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [j: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70016); /* [t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [t_key: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(work + 53504); /* [t_key: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(work + 53632); /* [t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 53504); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61824); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61952); /* [t_key: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(work + 62080); /* [t_key: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(work + 62208); /* [t_key: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -7044,56 +6867,6 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
                 log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
             for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
-                /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-                /* query_sum = 0.0f */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(query_sum + j, splat_v3(0.0f));
-                }
-                /* query_sum += k_tile * k_tile */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    vec_v3 query_sum_in[2];
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        query_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
-                            query_sum_in[vector] += k_tile_0 * k_tile_0;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
-                    }
-                }
-                /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 query_sum_1 = load_v3(query_sum + j);
-                    const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_2);
-                    }
-                }
-                /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-                   log_decay_k_low_tile)) * 1.442695f) */
-                const float log_decay_chunk_3 = log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((t_key0 / 32) + 1) * 32) - 1,
-                    n_k - 1), 0)];
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_5 = exp2_v3(((log_decay_chunk_3 - load_v3(log_decay_k_tile + j)) +
-                        (log_decay_chunk_low_4 - load_v3(log_decay_k_low_tile + j))) * 1.442695f);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_v3(query + f * 32 + j, load_v3(k_tile + f * 32 + j) * t_5);
-                    }
-                }
                 /* key_sum = 0.0f */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                     store_v3(key_sum + t_key, splat_v3(0.0f));
@@ -7106,8 +6879,8 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                            const vec_v3 k_tile_2_6 = load_v3(k_tile_2 + d * 32 + t_key);
-                            key_sum_in[vector] += k_tile_2_6 * k_tile_2_6;
+                            const vec_v3 k_tile_2_0 = load_v3(k_tile_2 + d * 32 + t_key);
+                            key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                         }
                     }
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
@@ -7116,27 +6889,39 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
                 }
                 /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 key_sum_7 = load_v3(key_sum + t_key);
-                    const vec_v3 t_8 = pick_v3(key_sum_7 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_7));
+                    const vec_v3 key_sum_1 = load_v3(key_sum + t_key);
+                    const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(key_features + d * 32 + t_key, load_v3(k_tile_2 + d * 32 + t_key) * t_8);
+                        store_v3(key_features + d * 32 + t_key, load_v3(k_tile_2 + d * 32 + t_key) * t_2);
                     }
                 }
-                /* score[t_key][j] = sum over d of key_features * k_tile */
-                dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, key_features, k_tile, score);
+                /* query = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                   log_decay_k_low_tile_2)) * 1.442695f) */
+                const float log_decay_chunk_3 = log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((t_key0 / 32) + 1) * 32) - 1,
+                    n_k - 1), 0)];
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_5 = exp2_v3(((log_decay_chunk_3 - load_v3(log_decay_k_tile_2 + ((j0 + j) - t_key0)))
+                        + (log_decay_chunk_low_4 - load_v3(log_decay_k_low_tile_2 + ((j0 + j) - t_key0)))) * 1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v3(query + f * 32 + j, load_v3(key_features + f * 32 + ((j0 + j) - t_key0)) * t_5);
+                    }
+                }
+                /* score[t_key][j] = sum over d of key_features * key_features */
+                dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, key_features, key_features, score);
                 /* key_scale = beta_tile */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                     store_v3(key_scale + t_key, load_v3(beta_tile + t_key));
                 }
-                /* score = (score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low - log_decay_k_low_tile)) *
-                   1.442695f)) * key_scale */
+                /* score = (score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                   log_decay_k_low_tile_2)) * 1.442695f)) * key_scale */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 log_decay_k_tile_9 = load_v3(log_decay_k_tile + j);
-                    const vec_v3 log_decay_k_low_tile_10 = load_v3(log_decay_k_low_tile + j);
+                    const vec_v3 log_decay_k_tile_2_6 = load_v3(log_decay_k_tile_2 + ((j0 + j) - t_key0));
+                    const vec_v3 log_decay_k_low_tile_2_7 = load_v3(log_decay_k_low_tile_2 + ((j0 + j) - t_key0));
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         store_v3(score + t_key * 32 + j, (load_v3(score + t_key * 32 + j) *
-                            exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_9) + (log_decay_k_low[(t_key0 +
-                            t_key)] - log_decay_k_low_tile_10)) * 1.442695f)) * key_scale[t_key]);
+                            exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_6) + (log_decay_k_low[(t_key0 +
+                            t_key)] - log_decay_k_low_tile_2_7)) * 1.442695f)) * key_scale[t_key]);
                     }
                 }
                 /* key_scale_2 = 1.0f */
@@ -7155,21 +6940,21 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
                     t_key++) log_decay_chunk_low_at[t_key] = 0;
                 /* key = ((key_features * select((max(t_key, 0) / 32) == 0, 1.0f,
                    exp2(((log_decay_k_tile_2 - log_decay_chunk_at) + (log_decay_k_lo ... */
-                const float log_decay_chunk_14 = log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_15 = log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_11 = log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_12 = log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)];
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 log_decay_chunk_at_11 = load_v3(log_decay_chunk_at + t_key);
-                    const vec_v3 log_decay_chunk_low_at_12 = load_v3(log_decay_chunk_low_at + t_key);
-                    const vec_v3 t_13 = pick_v3(__builtin_convertvector((((((t_key0 + t_key + lane_v3) > 0) & (t_key0 +
+                    const vec_v3 log_decay_chunk_at_8 = load_v3(log_decay_chunk_at + t_key);
+                    const vec_v3 log_decay_chunk_low_at_9 = load_v3(log_decay_chunk_low_at + t_key);
+                    const vec_v3 t_10 = pick_v3(__builtin_convertvector((((((t_key0 + t_key + lane_v3) > 0) & (t_key0 +
                         t_key + lane_v3)) | (~((t_key0 + t_key + lane_v3) > 0) & (0 - (ints_v3){0}))) / 32) == 0,
-                        mask_v3), splat_v3(1.0f), exp2_v3(((load_v3(log_decay_k_tile_2 + t_key) - log_decay_chunk_at_11)
-                        + (load_v3(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_12)) * 1.442695f));
-                    const vec_v3 t_16 = exp2_v3(((log_decay_chunk_at_11 - log_decay_chunk_14) +
-                        (log_decay_chunk_low_at_12 - log_decay_chunk_low_15)) * 1.442695f);
-                    const vec_v3 key_scale_17 = load_v3(key_scale + t_key);
+                        mask_v3), splat_v3(1.0f), exp2_v3(((load_v3(log_decay_k_tile_2 + t_key) - log_decay_chunk_at_8)
+                        + (load_v3(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_9)) * 1.442695f));
+                    const vec_v3 t_13 = exp2_v3(((log_decay_chunk_at_8 - log_decay_chunk_11) + (log_decay_chunk_low_at_9
+                        - log_decay_chunk_low_12)) * 1.442695f);
+                    const vec_v3 key_scale_14 = load_v3(key_scale + t_key);
                     for (int64_t f = 0; f < 64; f++) {
-                        store_v3(key + f * 32 + t_key, ((load_v3(key_features + f * 32 + t_key) * t_13) * t_16) *
-                            key_scale_17);
+                        store_v3(key + f * 32 + t_key, ((load_v3(key_features + f * 32 + t_key) * t_10) * t_13) *
+                            key_scale_14);
                     }
                 }
                 /* from_state[j][e] = sum over f of query * state */
@@ -7190,23 +6975,23 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
             }
             /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_18 = (log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1),
+            const float t_15 = (log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1),
                 0)] - log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((t_key0 / 32)
                 + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)]);
-            const float t_19 = powf(2.7182818f, t_18);
-            const int t_20 = t_19 < 0.5f;
-            const float t_21 = t_20 ? t_19 : 1.0f;
-            const float t_22 = t_20 ? 0.0f : (-expm1f(t_18));
+            const float t_16 = powf(2.7182818f, t_15);
+            const int t_17 = t_16 < 0.5f;
+            const float t_18 = t_17 ? t_16 : 1.0f;
+            const float t_19 = t_17 ? 0.0f : (-expm1f(t_15));
             for (int64_t f = 0; f < 64; f += 8) {
-                store_v3(kept_share + f, splat_v3(t_21));
-                store_v3(lost_share + f, splat_v3(t_22));
+                store_v3(kept_share + f, splat_v3(t_18));
+                store_v3(lost_share + f, splat_v3(t_19));
             }
             /* state = (state * kept_share) - (state * lost_share) */
             for (int64_t f = 0; f < 64; f++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        const vec_v3 state_23 = load_v3(state + f * 64 + e);
-                        store_v3(state + f * 64 + e, (state_23 * kept_share[f]) - (state_23 * lost_share[f]));
+                        const vec_v3 state_20 = load_v3(state + f * 64 + e);
+                        store_v3(state + f * 64 + e, (state_20 * kept_share[f]) - (state_20 * lost_share[f]));
                     }
                 }
             }
@@ -7459,7 +7244,7 @@ TARGET_v3 static void gated_deltanet_linear_dv_v3(const struct call *call, int64
     }
     if (dv) {
         /* dv = linear_part_2_tile, transposed back */
-        transpose_v3(linear_part_2_tile, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v3(linear_part_2_tile, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
     }
 }
 
@@ -7999,7 +7784,8 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
         }
         if (linear_part_6) {
             /* linear_part_6 = sum_2, transposed back */
-            transpose_v3(sum_2, 32, 64, t_key1 - t_key0, linear_part_6 + t_key0 * linear_part_6_row, linear_part_6_row);
+            transpose_out_v3(sum_2, 32, 64, t_key1 - t_key0, linear_part_6 + t_key0 * linear_part_6_row,
+                linear_part_6_row);
         }
     }
 }
@@ -8725,7 +8511,7 @@ TARGET_v3 APART void gated_deltanet_linear_dk_queries_v3(const struct call *call
         }
         if (dk) {
             /* dk = k_tile_2, transposed back */
-            transpose_v3(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+            transpose_out_v3(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
         }
     }
 }
@@ -9439,15 +9225,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 4; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -9455,6 +9245,18 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+}
+
+APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -9841,7 +9643,6 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
@@ -9857,13 +9658,10 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     const int64_t out_row = call->p.out.row;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 69760); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69888); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
     float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
     float *const log_decay_q_tile = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 33024); /* [i: 32] */
@@ -9898,56 +9696,6 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                store_any(query_sum + t_key, splat_any(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                vec_any query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    query_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_0 * k_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any query_sum_1 = load_any(query_sum + t_key);
-                const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
-                }
-            }
-            /* query = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
-               (log_decay_k_low_tile - log_decay_c ... */
-            const int t_3 = (j0 / 32) == 0;
-            const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any t_6 = t_3 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile + t_key) -
-                    log_decay_chunk_4) + (load_any(log_decay_k_low_tile + t_key) - log_decay_chunk_low_5)) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(query + f * 32 + t_key, load_any(k_tile + f * 32 + t_key) * t_6);
-                }
-            }
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_sum + j, splat_any(0.0f));
@@ -9960,8 +9708,8 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_2_7 = load_any(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_7 * k_tile_2_7;
+                        const vec_any k_tile_2_0 = load_any(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -9970,22 +9718,36 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             }
             /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_sum_8 = load_any(key_sum + j);
-                const vec_any t_9 = pick_any(key_sum_8 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_8));
+                const vec_any key_sum_1 = load_any(key_sum + j);
+                const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(key_features + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_9);
+                    store_any(key_features + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_2);
                 }
             }
-            /* score[j][t_key] = sum over d of key_features * k_tile */
-            dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, k_tile, score);
-            /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
+            /* query = key_features * select((lo() / 32) == 0, 1.0f,
+               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
+            const int t_3 = (j0 / 32) == 0;
+            const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                const vec_any t_6 = t_3 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile_2 + ((t_key0 + t_key) -
+                    j0)) - log_decay_chunk_4) + (load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0)) -
+                    log_decay_chunk_low_5)) * 1.442695f);
+                for (int64_t f = 0; f < 64; f++) {
+                    store_any(query + f * 32 + t_key, load_any(key_features + f * 32 + ((t_key0 + t_key) - j0)) * t_6);
+                }
+            }
+            /* score[j][t_key] = sum over d of key_features * key_features */
+            dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, key_features, score);
+            /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 - log_decay_k_low)) *
                1.442695f) */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any log_decay_k_tile_10 = load_any(log_decay_k_tile + t_key);
-                const vec_any log_decay_k_low_tile_11 = load_any(log_decay_k_low_tile + t_key);
+                const vec_any log_decay_k_tile_2_7 = load_any(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                const vec_any log_decay_k_low_tile_2_8 = load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) * exp2_any(((log_decay_k_tile_10
-                        - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_11 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) * exp2_any(((log_decay_k_tile_2_7
+                        - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 - log_decay_k_low[(j0 + j)])) *
+                        1.442695f));
                 }
             }
             /* key_scale = beta_tile */
@@ -9994,13 +9756,13 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             }
             /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * ... */
-            const float log_decay_chunk_12 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_14 = exp2_any(((log_decay_chunk_12 - load_any(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_13 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_any t_11 = exp2_any(((log_decay_chunk_9 - load_any(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_10 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_any(key_features_2 + f * 32 + j, load_any(key_features + f * 32 + j) * t_14);
+                    store_any(key_features_2 + f * 32 + j, load_any(key_features + f * 32 + j) * t_11);
                 }
             }
             /* from_state[t_key][e] = sum over f of query * state */
@@ -10043,8 +9805,8 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any q_tile_15 = load_any(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_15 * q_tile_15;
+                        const vec_any q_tile_12 = load_any(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_12 * q_tile_12;
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -10053,22 +9815,22 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             }
             /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_sum_2_16 = load_any(query_sum_2 + i);
-                const vec_any t_17 = pick_any(query_sum_2_16 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_16));
+                const vec_any query_sum_2_13 = load_any(query_sum_2 + i);
+                const vec_any t_14 = pick_any(query_sum_2_13 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_13));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_17) * 0.125f);
+                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_14) * 0.125f);
                 }
             }
             /* query_2 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
                (log_decay_q_low_tile - log_decay ... */
-            const int t_18 = (j0 / 32) == 0;
-            const float log_decay_chunk_19 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+            const int t_15 = (j0 / 32) == 0;
+            const float log_decay_chunk_16 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_21 = t_18 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_q_tile + i) -
-                    log_decay_chunk_19) + (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_20)) * 1.442695f);
+                const vec_any t_18 = t_15 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_q_tile + i) -
+                    log_decay_chunk_16) + (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_17)) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_any(query_2 + f * 32 + i, load_any(q_tile + f * 32 + i) * t_21);
+                    store_any(query_2 + f * 32 + i, load_any(q_tile + f * 32 + i) * t_18);
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * query_2 */
@@ -10078,18 +9840,18 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             /* score_2 = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
                1.442695f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any log_decay_q_tile_22 = load_any(log_decay_q_tile + i);
-                const vec_any log_decay_q_low_tile_23 = load_any(log_decay_q_low_tile + i);
+                const vec_any log_decay_q_tile_19 = load_any(log_decay_q_tile + i);
+                const vec_any log_decay_q_low_tile_20 = load_any(log_decay_q_low_tile + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score_2 + j * 32 + i, load_any(score_2 + j * 32 + i) * exp2_any(((log_decay_q_tile_22 -
-                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_23 - log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    store_any(score_2 + j * 32 + i, load_any(score_2 + j * 32 + i) * exp2_any(((log_decay_q_tile_19 -
+                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_20 - log_decay_k_low[(j0 + j)])) * 1.442695f));
                 }
             }
             /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_24 = (i0 + i + lane_any) + query_start;
+                const ints_any t_21 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_24, mask_any),
+                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_21, mask_any),
                         load_any(score_2 + j * 32 + i), splat_any(0.0f)));
                 }
             }
@@ -10117,27 +9879,27 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                 }
             }
             /* out = sum, transposed back */
-            transpose_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_25 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+        const float t_22 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
             0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) -
             1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-        const float t_26 = powf(2.7182818f, t_25);
-        const int t_27 = t_26 < 0.5f;
-        const float t_28 = t_27 ? t_26 : 1.0f;
-        const float t_29 = t_27 ? 0.0f : (-expm1f(t_25));
+        const float t_23 = powf(2.7182818f, t_22);
+        const int t_24 = t_23 < 0.5f;
+        const float t_25 = t_24 ? t_23 : 1.0f;
+        const float t_26 = t_24 ? 0.0f : (-expm1f(t_22));
         for (int64_t f = 0; f < 64; f += 4) {
-            store_any(kept_share + f, splat_any(t_28));
-            store_any(lost_share + f, splat_any(t_29));
+            store_any(kept_share + f, splat_any(t_25));
+            store_any(lost_share + f, splat_any(t_26));
         }
         /* state = (state * kept_share) - (state * lost_share) */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any state_30 = load_any(state + f * 64 + e);
-                    store_any(state + f * 64 + e, (state_30 * kept_share[f]) - (state_30 * lost_share[f]));
+                    const vec_any state_27 = load_any(state + f * 64 + e);
+                    store_any(state + f * 64 + e, (state_27 * kept_share[f]) - (state_27 * lost_share[f]));
                 }
             }
         }
@@ -10173,7 +9935,6 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
     float *const key = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
@@ -10185,13 +9946,10 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
     float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
         call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const k_tile = (float *)(void *)(work + 53376); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70272); /* [j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 53376); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61568); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61696); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 61824); /* [j: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -10224,57 +9982,6 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
             }
             for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                 const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-                /* query_sum = 0.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    store_any(query_sum + t_key, splat_any(0.0f));
-                }
-                /* query_sum += k_tile * k_tile */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                    vec_any query_sum_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        query_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                            const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
-                            query_sum_in[vector] += k_tile_0 * k_tile_0;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
-                    }
-                }
-                /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any query_sum_1 = load_any(query_sum + t_key);
-                    const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
-                    }
-                }
-                /* query = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
-                   (log_decay_k_low_tile - log_decay_c ... */
-                const int t_3 = (j0 / 32) == 0;
-                const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any t_6 = t_3 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile + t_key) -
-                        log_decay_chunk_4) + (load_any(log_decay_k_low_tile + t_key) - log_decay_chunk_low_5)) *
-                        1.442695f);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_any(query + f * 32 + t_key, load_any(k_tile + f * 32 + t_key) * t_6);
-                    }
-                }
                 /* key_sum = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_sum + j, splat_any(0.0f));
@@ -10287,8 +9994,8 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            const vec_any k_tile_2_7 = load_any(k_tile_2 + d * 32 + j);
-                            key_sum_in[vector] += k_tile_2_7 * k_tile_2_7;
+                            const vec_any k_tile_2_0 = load_any(k_tile_2 + d * 32 + j);
+                            key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                         }
                     }
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -10297,34 +10004,49 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
                 }
                 /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_sum_8 = load_any(key_sum + j);
-                    const vec_any t_9 = pick_any(key_sum_8 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_8));
+                    const vec_any key_sum_1 = load_any(key_sum + j);
+                    const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(key_features + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_9);
+                        store_any(key_features + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_2);
                     }
                 }
-                /* score[j][t_key] = sum over d of key_features * k_tile */
-                dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, k_tile, score);
+                /* query = key_features * select((lo() / 32) == 0, 1.0f,
+                   exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
+                const int t_3 = (j0 / 32) == 0;
+                const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any t_6 = t_3 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile_2 + ((t_key0 +
+                        t_key) - j0)) - log_decay_chunk_4) + (load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0))
+                        - log_decay_chunk_low_5)) * 1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_any(query + f * 32 + t_key, load_any(key_features + f * 32 + ((t_key0 + t_key) - j0)) *
+                            t_6);
+                    }
+                }
+                /* score[j][t_key] = sum over d of key_features * key_features */
+                dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, key_features, score);
                 /* key = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                    log_decay_k_low_tile_2)) * 1.442695f) */
-                const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                const float log_decay_chunk_7 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                     0)];
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_12 = exp2_any(((log_decay_chunk_10 - load_any(log_decay_k_tile_2 + j)) +
-                        (log_decay_chunk_low_11 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                    const vec_any t_9 = exp2_any(((log_decay_chunk_7 - load_any(log_decay_k_tile_2 + j)) +
+                        (log_decay_chunk_low_8 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
                     for (int64_t f = 0; f < 64; f++) {
-                        store_any(key + f * 32 + j, load_any(key_features + f * 32 + j) * t_12);
+                        store_any(key + f * 32 + j, load_any(key_features + f * 32 + j) * t_9);
                     }
                 }
-                /* score = score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile - log_decay_k_low)) *
-                   1.442695f) */
+                /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                   log_decay_k_low)) * 1.442695f) */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any log_decay_k_tile_13 = load_any(log_decay_k_tile + t_key);
-                    const vec_any log_decay_k_low_tile_14 = load_any(log_decay_k_low_tile + t_key);
+                    const vec_any log_decay_k_tile_2_10 = load_any(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                    const vec_any log_decay_k_low_tile_2_11 = load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
+                        j0));
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) *
-                            exp2_any(((log_decay_k_tile_13 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_14 -
+                            exp2_any(((log_decay_k_tile_2_10 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_11 -
                             log_decay_k_low[(j0 + j)])) * 1.442695f));
                     }
                 }
@@ -10349,23 +10071,23 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
             }
             /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_15 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+            const float t_12 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                 0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
                 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-            const float t_16 = powf(2.7182818f, t_15);
-            const int t_17 = t_16 < 0.5f;
-            const float t_18 = t_17 ? t_16 : 1.0f;
-            const float t_19 = t_17 ? 0.0f : (-expm1f(t_15));
+            const float t_13 = powf(2.7182818f, t_12);
+            const int t_14 = t_13 < 0.5f;
+            const float t_15 = t_14 ? t_13 : 1.0f;
+            const float t_16 = t_14 ? 0.0f : (-expm1f(t_12));
             for (int64_t f = 0; f < 64; f += 4) {
-                store_any(kept_share + f, splat_any(t_18));
-                store_any(lost_share + f, splat_any(t_19));
+                store_any(kept_share + f, splat_any(t_15));
+                store_any(lost_share + f, splat_any(t_16));
             }
             /* state = (state * kept_share) - (state * lost_share) */
             for (int64_t f = 0; f < 64; f++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        const vec_any state_20 = load_any(state + f * 64 + e);
-                        store_any(state + f * 64 + e, (state_20 * kept_share[f]) - (state_20 * lost_share[f]));
+                        const vec_any state_17 = load_any(state + f * 64 + e);
+                        store_any(state + f * 64 + e, (state_17 * kept_share[f]) - (state_17 * lost_share[f]));
                     }
                 }
             }
@@ -10950,11 +10672,11 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
         }
         if (linear_part_1) {
             /* linear_part_1 = sum, transposed back */
-            transpose_any(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
+            transpose_out_any(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
         }
         if (linear_part_7) {
             /* linear_part_7 = sum_2, transposed back */
-            transpose_any(sum_2, 32, 64, j1 - j0, linear_part_7 + j0 * linear_part_7_row, linear_part_7_row);
+            transpose_out_any(sum_2, 32, 64, j1 - j0, linear_part_7 + j0 * linear_part_7_row, linear_part_7_row);
         }
         if (linear_part_9) {
             /* linear_part_9 = query_sum_2 */
@@ -11472,7 +11194,7 @@ APART void gated_deltanet_linear_dq_dlog_decay_q_queries_any(const struct call *
             }
             if (dq) {
                 /* dq = q_tile, transposed back */
-                transpose_any(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                transpose_out_any(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
             }
             if (dlog_decay_q) {
                 /* dlog_decay_q = row_sum */
@@ -11538,7 +11260,6 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
         * call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, t_key: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
@@ -11553,15 +11274,12 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
     float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g *
         call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const k_tile = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 36992); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 61696); /* [j: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 61824); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70016); /* [t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 70144); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70272); /* [t_key: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(work + 53504); /* [t_key: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(work + 53632); /* [t_key: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 53504); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61824); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61952); /* [t_key: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(work + 62080); /* [t_key: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(work + 62208); /* [t_key: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -11595,56 +11313,6 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
                 log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
             for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
-                /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-                /* query_sum = 0.0f */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(query_sum + j, splat_any(0.0f));
-                }
-                /* query_sum += k_tile * k_tile */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    vec_any query_sum_in[2];
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        query_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
-                            query_sum_in[vector] += k_tile_0 * k_tile_0;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
-                    }
-                }
-                /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any query_sum_1 = load_any(query_sum + j);
-                    const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile + d * 32 + j, load_any(k_tile + d * 32 + j) * t_2);
-                    }
-                }
-                /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-                   log_decay_k_low_tile)) * 1.442695f) */
-                const float log_decay_chunk_3 = log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((t_key0 / 32) + 1) * 32) - 1,
-                    n_k - 1), 0)];
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_5 = exp2_any(((log_decay_chunk_3 - load_any(log_decay_k_tile + j)) +
-                        (log_decay_chunk_low_4 - load_any(log_decay_k_low_tile + j))) * 1.442695f);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_any(query + f * 32 + j, load_any(k_tile + f * 32 + j) * t_5);
-                    }
-                }
                 /* key_sum = 0.0f */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                     store_any(key_sum + t_key, splat_any(0.0f));
@@ -11657,8 +11325,8 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
                     }
                     for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                            const vec_any k_tile_2_6 = load_any(k_tile_2 + d * 32 + t_key);
-                            key_sum_in[vector] += k_tile_2_6 * k_tile_2_6;
+                            const vec_any k_tile_2_0 = load_any(k_tile_2 + d * 32 + t_key);
+                            key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                         }
                     }
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
@@ -11667,27 +11335,40 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
                 }
                 /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any key_sum_7 = load_any(key_sum + t_key);
-                    const vec_any t_8 = pick_any(key_sum_7 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_7));
+                    const vec_any key_sum_1 = load_any(key_sum + t_key);
+                    const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(key_features + d * 32 + t_key, load_any(k_tile_2 + d * 32 + t_key) * t_8);
+                        store_any(key_features + d * 32 + t_key, load_any(k_tile_2 + d * 32 + t_key) * t_2);
                     }
                 }
-                /* score[t_key][j] = sum over d of key_features * k_tile */
-                dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, key_features, k_tile, score);
+                /* query = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                   log_decay_k_low_tile_2)) * 1.442695f) */
+                const float log_decay_chunk_3 = log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((t_key0 / 32) + 1) * 32) - 1,
+                    n_k - 1), 0)];
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_5 = exp2_any(((log_decay_chunk_3 - load_any(log_decay_k_tile_2 + ((j0 + j) -
+                        t_key0))) + (log_decay_chunk_low_4 - load_any(log_decay_k_low_tile_2 + ((j0 + j) - t_key0)))) *
+                        1.442695f);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_any(query + f * 32 + j, load_any(key_features + f * 32 + ((j0 + j) - t_key0)) * t_5);
+                    }
+                }
+                /* score[t_key][j] = sum over d of key_features * key_features */
+                dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, key_features, key_features, score);
                 /* key_scale = beta_tile */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                     store_any(key_scale + t_key, load_any(beta_tile + t_key));
                 }
-                /* score = (score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low - log_decay_k_low_tile)) *
-                   1.442695f)) * key_scale */
+                /* score = (score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                   log_decay_k_low_tile_2)) * 1.442695f)) * key_scale */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any log_decay_k_tile_9 = load_any(log_decay_k_tile + j);
-                    const vec_any log_decay_k_low_tile_10 = load_any(log_decay_k_low_tile + j);
+                    const vec_any log_decay_k_tile_2_6 = load_any(log_decay_k_tile_2 + ((j0 + j) - t_key0));
+                    const vec_any log_decay_k_low_tile_2_7 = load_any(log_decay_k_low_tile_2 + ((j0 + j) - t_key0));
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         store_any(score + t_key * 32 + j, (load_any(score + t_key * 32 + j) *
-                            exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_9) + (log_decay_k_low[(t_key0 +
-                            t_key)] - log_decay_k_low_tile_10)) * 1.442695f)) * key_scale[t_key]);
+                            exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_6) + (log_decay_k_low[(t_key0
+                            + t_key)] - log_decay_k_low_tile_2_7)) * 1.442695f)) * key_scale[t_key]);
                     }
                 }
                 /* key_scale_2 = 1.0f */
@@ -11706,22 +11387,22 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
                     t_key++) log_decay_chunk_low_at[t_key] = 0;
                 /* key = ((key_features * select((max(t_key, 0) / 32) == 0, 1.0f,
                    exp2(((log_decay_k_tile_2 - log_decay_chunk_at) + (log_decay_k_lo ... */
-                const float log_decay_chunk_14 = log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_15 = log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_11 = log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_12 = log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)];
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any log_decay_chunk_at_11 = load_any(log_decay_chunk_at + t_key);
-                    const vec_any log_decay_chunk_low_at_12 = load_any(log_decay_chunk_low_at + t_key);
-                    const vec_any t_13 = pick_any(__builtin_convertvector((((((t_key0 + t_key + lane_any) > 0) & (t_key0
+                    const vec_any log_decay_chunk_at_8 = load_any(log_decay_chunk_at + t_key);
+                    const vec_any log_decay_chunk_low_at_9 = load_any(log_decay_chunk_low_at + t_key);
+                    const vec_any t_10 = pick_any(__builtin_convertvector((((((t_key0 + t_key + lane_any) > 0) & (t_key0
                         + t_key + lane_any)) | (~((t_key0 + t_key + lane_any) > 0) & (0 - (ints_any){0}))) / 32) == 0,
                         mask_any), splat_any(1.0f), exp2_any(((load_any(log_decay_k_tile_2 + t_key) -
-                        log_decay_chunk_at_11) + (load_any(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_12))
-                        * 1.442695f));
-                    const vec_any t_16 = exp2_any(((log_decay_chunk_at_11 - log_decay_chunk_14) +
-                        (log_decay_chunk_low_at_12 - log_decay_chunk_low_15)) * 1.442695f);
-                    const vec_any key_scale_17 = load_any(key_scale + t_key);
+                        log_decay_chunk_at_8) + (load_any(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_9)) *
+                        1.442695f));
+                    const vec_any t_13 = exp2_any(((log_decay_chunk_at_8 - log_decay_chunk_11) +
+                        (log_decay_chunk_low_at_9 - log_decay_chunk_low_12)) * 1.442695f);
+                    const vec_any key_scale_14 = load_any(key_scale + t_key);
                     for (int64_t f = 0; f < 64; f++) {
-                        store_any(key + f * 32 + t_key, ((load_any(key_features + f * 32 + t_key) * t_13) * t_16) *
-                            key_scale_17);
+                        store_any(key + f * 32 + t_key, ((load_any(key_features + f * 32 + t_key) * t_10) * t_13) *
+                            key_scale_14);
                     }
                 }
                 /* from_state[j][e] = sum over f of query * state */
@@ -11742,23 +11423,23 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
             }
             /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_18 = (log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1),
+            const float t_15 = (log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1),
                 0)] - log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((t_key0 / 32)
                 + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)]);
-            const float t_19 = powf(2.7182818f, t_18);
-            const int t_20 = t_19 < 0.5f;
-            const float t_21 = t_20 ? t_19 : 1.0f;
-            const float t_22 = t_20 ? 0.0f : (-expm1f(t_18));
+            const float t_16 = powf(2.7182818f, t_15);
+            const int t_17 = t_16 < 0.5f;
+            const float t_18 = t_17 ? t_16 : 1.0f;
+            const float t_19 = t_17 ? 0.0f : (-expm1f(t_15));
             for (int64_t f = 0; f < 64; f += 4) {
-                store_any(kept_share + f, splat_any(t_21));
-                store_any(lost_share + f, splat_any(t_22));
+                store_any(kept_share + f, splat_any(t_18));
+                store_any(lost_share + f, splat_any(t_19));
             }
             /* state = (state * kept_share) - (state * lost_share) */
             for (int64_t f = 0; f < 64; f++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        const vec_any state_23 = load_any(state + f * 64 + e);
-                        store_any(state + f * 64 + e, (state_23 * kept_share[f]) - (state_23 * lost_share[f]));
+                        const vec_any state_20 = load_any(state + f * 64 + e);
+                        store_any(state + f * 64 + e, (state_20 * kept_share[f]) - (state_20 * lost_share[f]));
                     }
                 }
             }
@@ -12011,7 +11692,7 @@ static void gated_deltanet_linear_dv_any(const struct call *call, int64_t task, 
     }
     if (dv) {
         /* dv = linear_part_2_tile, transposed back */
-        transpose_any(linear_part_2_tile, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_any(linear_part_2_tile, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
     }
 }
 
@@ -12551,7 +12232,7 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
         }
         if (linear_part_6) {
             /* linear_part_6 = sum_2, transposed back */
-            transpose_any(sum_2, 32, 64, t_key1 - t_key0, linear_part_6 + t_key0 * linear_part_6_row,
+            transpose_out_any(sum_2, 32, 64, t_key1 - t_key0, linear_part_6 + t_key0 * linear_part_6_row,
                 linear_part_6_row);
         }
     }
@@ -13279,7 +12960,7 @@ APART void gated_deltanet_linear_dk_queries_any(const struct call *call, int64_t
         }
         if (dk) {
             /* dk = k_tile_2, transposed back */
-            transpose_any(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+            transpose_out_any(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
         }
     }
 }
@@ -13955,15 +13636,15 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_v4, .tile = -1, .own = 70400, .of_token = 4160,
+        return (struct version){.rows = gated_deltanet_linear_v4, .tile = -1, .own = 70144, .of_token = 4160,
             .in_keys = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_v3, .tile = -1, .own = 70400, .of_token = 4160,
+        return (struct version){.rows = gated_deltanet_linear_v3, .tile = -1, .own = 70144, .of_token = 4160,
             .in_keys = 1};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_any, .tile = -1, .own = 70400, .of_token = 4160,
+    return (struct version){.rows = gated_deltanet_linear_any, .tile = -1, .own = 70144, .of_token = 4160,
         .in_keys = 1};
 }
 
@@ -14130,6 +13811,9 @@ static size_t prefix_bytes(const struct attn_problem *p)
     return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
 }
 
+/* Returns whether each query is at the position of a key, so that queries need no arrays. */
+static int queries_at_keys(const struct attn_problem *p) { return !p->query_start && p->n_q <= p->n_k; }
+
 /* Sets pointers and strides of the prefix sums, which begin at `at`. */
 static void set_prefix_sums(struct call *call, unsigned char *at)
 {
@@ -14143,6 +13827,10 @@ static void set_prefix_sums(struct call *call, unsigned char *at)
     call->log_decay_k_low = call->log_decay_chunk_low = (float *)(void *)(at + 2 * of_queries + of_keys);
     call->log_decay_q_at = call->log_decay_q_low_at = queries;
     call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
+    if (!queries_at_keys(p)) return;
+    call->log_decay_q = call->log_decay_k + (p->n_k - p->n_q) * 1;
+    call->log_decay_q_low = call->log_decay_k_low + (p->n_k - p->n_q) * 1;
+    call->log_decay_q_at = call->log_decay_q_low_at = keys;
 }
 
 /* Adds x to high + low. `low` is the rounding error of `high`. */
@@ -14153,13 +13841,15 @@ INLINE void add_to_sum(double *high, double *low, double x)
     *high = sum;
 }
 
-/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries. */
+/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries, if
+   there are such arrays. */
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-    float *const sum = call->log_decay_k + task * n_k * 1, *const sum_low = call->log_decay_k_low + task * n_k * 1,
-        *const of_query = call->log_decay_q + task * n_q * 1,
-        *const of_query_low = call->log_decay_q_low + task * n_q * 1;
+    float *restrict const sum = call->log_decay_k + task * n_k * 1,
+        *restrict const sum_low = call->log_decay_k_low + task * n_k * 1,
+        *restrict const of_query = call->log_decay_q + task * n_q * 1,
+        *restrict const of_query_low = call->log_decay_q_low + task * n_q * 1;
     double high[1] = {0}, low[1] = {0};
     (void)work;
     for (int64_t t = 0; t < n_k; t++)
@@ -14168,13 +13858,16 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
             sum[at] = (float)high[x];
             sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
         }
+    if (queries_at_keys(&call->p)) return;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
-    for (int64_t i = 0; i < n_q; i++)
-        for (int64_t x = 0, at = i * 1; x < 1; x++, at++) {
-            const int64_t from = min(first + i, n_k - 1) * 1 + x;
-            of_query[at] = from < 0 ? 0 : sum[from];
-            of_query_low[at] = from < 0 ? 0 : sum_low[from];
+    for (int64_t i = 0; i < n_q; i++) {
+        const int64_t at = i * 1, from = min(first + i, n_k - 1) * 1;
+        for (int64_t x = 0; x < 1 && from < 0; x++) of_query[at + x] = of_query_low[at + x] = 0;
+        for (int64_t x = 0; x < 1 && from >= 0; x++) {
+            of_query[at + x] = sum[from + x];
+            of_query_low[at + x] = sum_low[from + x];
         }
+    }
 }
 
 /* Returns the workspace of a thread, in bytes, for computing prefix sums and corrected values. */
@@ -14399,15 +14092,15 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_0_v4, .tile = 0, .own = 70400,
+        return (struct version){.rows = gated_deltanet_linear_linear_part_0_v4, .tile = 0, .own = 61952,
             .of_token = 4160, .wanted = wanted_0};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_0_v3, .tile = 0, .own = 70400,
+        return (struct version){.rows = gated_deltanet_linear_linear_part_0_v3, .tile = 0, .own = 61952,
             .of_token = 4160, .wanted = wanted_0};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_linear_part_0_any, .tile = 0, .own = 70400, .of_token = 4160,
+    return (struct version){.rows = gated_deltanet_linear_linear_part_0_any, .tile = 0, .own = 61952, .of_token = 4160,
         .wanted = wanted_0};
     case 1:
 #if defined(__x86_64__)
@@ -14443,15 +14136,15 @@ static struct version part_version(int part, int64_t n_k)
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_2_v4, .tile = 0, .own = 70400,
+        return (struct version){.rows = gated_deltanet_linear_linear_part_2_v4, .tile = 0, .own = 62336,
             .of_token = 4160, .wanted = wanted_3};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_2_v3, .tile = 0, .own = 70400,
+        return (struct version){.rows = gated_deltanet_linear_linear_part_2_v3, .tile = 0, .own = 62336,
             .of_token = 4160, .wanted = wanted_3};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_linear_part_2_any, .tile = 0, .own = 70400, .of_token = 4160,
+    return (struct version){.rows = gated_deltanet_linear_linear_part_2_any, .tile = 0, .own = 62336, .of_token = 4160,
         .wanted = wanted_3};
     case 4:
 #if defined(__x86_64__)
@@ -14593,7 +14286,8 @@ static void set_prefix_gradients(struct call *call, unsigned char *at)
 {
     call->dlog_decay_q = (float *)(void *)at;
     call->dlog_decay_k = call->dlog_decay = (float *)(void *)(at + prefix_rows(&call->p, call->p.n_q));
-    call->dlog_decay_q_at = call->log_decay_q_at;
+    call->dlog_decay_q_at = (struct attn_strides){call->p.heads * call->p.n_q * 1, call->p.n_q * 1,
+        1};
     call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
 }
 

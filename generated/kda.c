@@ -44,9 +44,9 @@
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65 numbers.
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 102656 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 102656 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 102656 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 102528 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 102528 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 102528 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -244,15 +244,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 16; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -260,6 +264,18 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
 }
 
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
@@ -462,6 +478,131 @@ TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
+/* The sums below add this number of terms at a time. */
+#define PART_v4 32
+
+/* Numbers of up to PART_v4 terms, for one vector of lanes. In the rows of two vectors, the second is for the key of the
+   first lane and later keys, and the first vector is 0. */
+struct decayed_part_v4 {
+    float row[PART_v4][16], key[PART_v4][2 * 16], log[PART_v4][2 * 16], low[PART_v4][2 * 16],
+        fade[PART_v4][2 * 16];
+};
+
+/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
+TARGET_v4 INLINE vec_v4 decay_v4(float scale, vec_v4 a, vec_v4 a_low, vec_v4 b, vec_v4 b_low)
+{
+    return exp2_v4(((a - b) + (a_low - b_low)) * scale);
+}
+
+TARGET_v4 INLINE vec_v4 load_low_v4(const float *p) { return p ? load_v4(p) : (vec_v4){0}; }
+
+/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
+TARGET_v4 INLINE void near_keys_v4(struct decayed_part_v4 *part, int t, int64_t rows, int64_t first, const float *y,
+    const float *b, const float *b_low)
+{
+    for (int l = 0; l < 16; l++) {
+        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
+        part->key[t][16 + l] = j == nearest ? y[j] : 0;
+        part->log[t][16 + l] = b[nearest];
+        part->low[t][16 + l] = b_low ? b_low[nearest] : 0;
+    }
+}
+
+/* Adds the terms of the keys that are at most 16 - 1 before the query of their lane, and not before `first`.
+   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
+   keys. So no exponent is positive. */
+TARGET_v4 INLINE void decayed_near_v4(struct decayed_part_v4 *part, int terms, int64_t rows, int64_t first,
+    const float scale, const float *x, const float *a, const float *a_low, int64_t x_step, const float *y,
+        const float *b,
+    const float *b_low, int64_t y_step, vec_v4 *near)
+{
+    const int whole = first >= 0 && first + 16 <= rows;
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
+        if (whole) {
+            store_v4(part->key[t] + 16, load_v4(y + first));
+            store_v4(part->log[t] + 16, load_v4(b + first));
+            store_v4(part->low[t] + 16, load_low_v4(b_low ? b_low + first : NULL));
+        } else
+            near_keys_v4(part, t, rows, first, y, b, b_low);
+        store_v4(part->key[t], (vec_v4){0});
+        part->log[t][16 - 1] = part->log[t][16];
+        part->low[t][16 - 1] = part->low[t][16];
+    }
+    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
+        const vec_v4 log = load_v4(part->log[t] + 16), low = load_v4(part->low[t] + 16);
+        store_v4(part->fade[t], (vec_v4){0});
+        store_v4(part->fade[t] + 16,
+            decay_v4(scale, log, low, load_v4(part->log[t] + 16 - 1), load_v4(part->low[t] + 16 - 1)));
+        store_v4(part->row[t], load_v4(x) * decay_v4(scale, load_v4(a), load_low_v4(a_low), log, low));
+    }
+    vec_v4 sum[16];
+    UNROLL for (int n = 0; n < 16; n++) sum[n] = (vec_v4){0};
+    for (int t = 0; t < terms; t++) {
+        vec_v4 row = load_v4(part->row[t]);
+        UNROLL for (int n = 0; n < 16; n++) {
+            sum[n] += row * load_v4(part->key[t] + 16 - n);
+            row *= load_v4(part->fade[t] + 16 - n);
+        }
+    }
+    UNROLL for (int n = 0; n < 16; n++) near[n] += sum[n];
+}
+
+/* Adds the terms of the keys from j on, up to 16 of them, none after the border. Decays are products of those up
+   to the border and from there on. */
+TARGET_v4 INLINE void decayed_far_v4(struct decayed_part_v4 *part, int terms, int64_t j, int64_t border,
+    const float times,
+    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row)
+{
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
+        store_v4(part->key[t],
+            load_v4(y + j) * decay_v4(scale, splat_v4(b[border]), splat_v4(b_low ? b_low[border] : 0), load_v4(b + j),
+                                load_low_v4(b_low ? b_low + j : NULL)));
+    vec_v4 sum[16];
+    UNROLL for (int n = 0; n < 16; n++) sum[n] = (vec_v4){0};
+    for (int t = 0; t < terms; t++) {
+        const vec_v4 row = load_v4(part->row[t]);
+        UNROLL for (int n = 0; n < 16; n++) sum[n] += part->key[t][n] * row;
+    }
+    UNROLL for (int n = 0; n < 16; n++)
+        if (j + n <= border) store_v4(w + n * w_row, load_v4(w + n * w_row) + sum[n] * times);
+}
+
+/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
+   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
+   and queries. */
+TARGET_v4 INLINE void decayed_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
+    const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
+    const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
+{
+    struct decayed_part_v4 part;
+    for (int64_t l = 0; l < lanes; l += 16) {
+        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
+        vec_v4 near[16];
+        for (int n = 0; n < 16; n++) near[n] = (vec_v4){0};
+        for (int64_t t = 0; t < steps; t += PART_v4) {
+            const int terms = steps - t < PART_v4 ? (int)(steps - t) : PART_v4;
+            const float *const xt = x + t * x_step + l, *const at = a + t * x_step + l,
+                       *const at_low = a_low ? a_low + t * x_step + l : NULL, *const yt = y + t * y_step,
+                       *const bt = b + t * y_step, *const bt_low = b_low ? b_low + t * y_step : NULL;
+            if (own < rows)
+                decayed_near_v4(&part, terms, rows, own, scale, xt, at, at_low, x_step, yt, bt, bt_low, y_step, near);
+            if (before <= 0) continue;
+            for (int s = 0; s < terms; s++)
+                store_v4(part.row[s],
+                    load_v4(xt + s * x_step) *
+                        decay_v4(scale, load_v4(at + s * x_step), load_low_v4(at_low ? at_low + s * x_step : NULL),
+                            splat_v4(bt[s * y_step + border]), splat_v4(bt_low ? bt_low[s * y_step + border] : 0)));
+            for (int64_t j = 0; j < before; j += 16)
+                decayed_far_v4(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row);
+        }
+        for (int n = 0; n < 16 && own < rows; n++)
+            for (int k = n; k < 16; k++) {
+                const int64_t j = own + k - n;
+                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
+            }
+    }
+}
+
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -480,32 +621,38 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
 }
 
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
-TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
+    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
+{
+    decayed_v4(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/32, y, b,
+        b_low, /*y_step=*/32, w, /*w_row=*/32);
+}
+TARGET_v4 APART void dot1_v4(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
     solve_v4(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
@@ -552,7 +699,6 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const weight = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query_2 = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
@@ -568,16 +714,13 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
     const int64_t out_row = call->p.out.row;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 69760); /* [d: 64, t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 77952); /* [d: 64, j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69760); /* [d: 64, j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 77952); /* [d: 64, j: 32] */
     float *const beta_tile = (float *)(void *)(work + 86144); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 86272); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 94464); /* [d: 64, j: 32] */
     float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 69760); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 77952); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 86144); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 94336); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -592,15 +735,6 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_array_row == 1) {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-        } else {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-        }
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
         transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -610,62 +744,17 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
             log_decay_k_low_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 32 + j] = 0;
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+        }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-            transpose_v4(log_decay_k + t_key0 * log_decay_k_row, log_decay_k_row, t_key1 - t_key0, 64, log_decay_k_tile,
-                32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + t_key] = 0;
-            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-            transpose_v4(log_decay_k_low + t_key0 * log_decay_k_low_row, log_decay_k_low_row, t_key1 - t_key0, 64,
-                log_decay_k_low_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + t_key] = 0;
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                store_v4(query_sum + t_key, splat_v4(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                vec_v4 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    query_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_0 * k_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
-                const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
-                }
-            }
-            /* query_2 = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
-               (log_decay_k_low_tile - log_decay ... */
-            const int t_3 = (j0 / 32) == 0;
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query_2 + f * 32 + t_key, load_v4(k_tile + f * 32 + t_key) * (t_3 ? splat_v4(1.0f) :
-                        exp2_v4(((load_v4(log_decay_k_tile + f * 32 + t_key) - (log_decay_chunk[max(min(j0 - 1,
-                        n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v4(log_decay_k_low_tile + f * 32 + t_key) -
-                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
-                        1.442695f)));
-                }
-            }
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_sum + j, splat_v4(0.0f));
@@ -678,8 +767,8 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        const vec_v4 k_tile_2_4 = load_v4(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_4 * k_tile_2_4;
+                        const vec_v4 k_tile_2_0 = load_v4(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
@@ -688,10 +777,23 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
             }
             /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_sum_5 = load_v4(key_sum + j);
-                const vec_v4 t_6 = pick_v4(key_sum_5 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_5));
+                const vec_v4 key_sum_1 = load_v4(key_sum + j);
+                const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(key + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_6);
+                    store_v4(key + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_2);
+                }
+            }
+            /* query_2 = key * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile_2 - log_decay_chunk) +
+               (log_decay_k_low_tile_2 - log_deca ... */
+            const int t_3 = (j0 / 32) == 0;
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v4(query_2 + f * 32 + t_key, load_v4(key + f * 32 + ((t_key0 + t_key) - j0)) * (t_3 ?
+                        splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + f * 32 + ((t_key0 + t_key) - j0)) -
+                        (log_decay_chunk[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_row + f])) +
+                        (load_v4(log_decay_k_low_tile_2 + f * 32 + ((t_key0 + t_key) - j0)) -
+                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
+                        1.442695f)));
                 }
             }
             /* weight = 0.0f */
@@ -702,20 +804,9 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                     }
                 }
             }
-            /* weight += (k_tile * key) * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile -
-               log_decay_k_low)) * 1.442695f) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    vec_v4 weight_in = (vec_v4){0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        weight_in += (load_v4(k_tile + d * 32 + t_key) * (key[d * 32 + j])) *
-                            exp2_v4(((load_v4(log_decay_k_tile + d * 32 + t_key) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (load_v4(log_decay_k_low_tile + d * 32 + t_key) -
-                            (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
-                    }
-                    store_v4(weight + j * 32 + t_key, load_v4(weight + j * 32 + t_key) + weight_in);
-                }
-            }
+            /* weight[j][t_key] += sum over d of key * key * a decay, for j up to the query's last key */
+            dot0_v4(t_key1 - t_key0, j1 - j0, t_key0 - j0, key, log_decay_k_tile_2, log_decay_k_low_tile_2, key,
+                log_decay_k_tile_2, log_decay_k_low_tile_2, weight);
             /* key_scale = beta_tile */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_scale + j, load_v4(beta_tile + j));
@@ -733,7 +824,7 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                 }
             }
             /* from_state[t_key][e] = sum over f of query_2 * state */
-            dot0_v4(t_key1 - t_key0, query_2, state, from_state);
+            dot1_v4(t_key1 - t_key0, query_2, state, from_state);
             /* from_state = v - from_state */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 64) {
@@ -745,7 +836,7 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
             }
             /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of weight *
                corrected[j][e]) */
-            dot1_v4(t_key1 - t_key0, weight, key_scale, from_state, corrected);
+            dot2_v4(t_key1 - t_key0, weight, key_scale, from_state, corrected);
         }
         for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
             (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
@@ -775,8 +866,8 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 q_tile_7 = load_v4(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_7 * q_tile_7;
+                        const vec_v4 q_tile_4 = load_v4(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
@@ -785,18 +876,18 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
             }
             /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_sum_2_8 = load_v4(query_sum_2 + i);
-                const vec_v4 t_9 = pick_v4(query_sum_2_8 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_8));
+                const vec_v4 query_sum_2_5 = load_v4(query_sum_2 + i);
+                const vec_v4 t_6 = pick_v4(query_sum_2_5 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_5));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_9) * 0.125f);
+                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_6) * 0.125f);
                 }
             }
             /* query_4 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
                (log_decay_q_low_tile - log_decay ... */
-            const int t_10 = (j0 / 32) == 0;
+            const int t_7 = (j0 / 32) == 0;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query_4 + f * 32 + i, load_v4(q_tile + f * 32 + i) * (t_10 ? splat_v4(1.0f) :
+                    store_v4(query_4 + f * 32 + i, load_v4(q_tile + f * 32 + i) * (t_7 ? splat_v4(1.0f) :
                         exp2_v4(((load_v4(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min(j0 - 1, n_k - 1),
                         0) * log_decay_chunk_row + f])) + (load_v4(log_decay_q_low_tile + f * 32 + i) -
                         (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
@@ -804,7 +895,7 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * query_4 */
-            dot2_v4(round_up(i1 - i0, 16), state, query_4, sum_from_state);
+            dot3_v4(round_up(i1 - i0, 16), state, query_4, sum_from_state);
             /* weight_2 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
@@ -813,32 +904,21 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                     }
                 }
             }
-            /* weight_2 += (q_tile * key) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-               log_decay_k_low)) * 1.442695f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    vec_v4 weight_2_in = (vec_v4){0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        weight_2_in += (load_v4(q_tile + d * 32 + i) * (key[d * 32 + j])) *
-                            exp2_v4(((load_v4(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
-                            d])) + (load_v4(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
-                            log_decay_k_low_row + d]))) * 1.442695f);
-                    }
-                    store_v4(weight_2 + j * 32 + i, load_v4(weight_2 + j * 32 + i) + weight_2_in);
-                }
-            }
+            /* weight_2[j][i] += sum over d of key * q_tile * a decay, for j up to the query's last key */
+            dot0_v4(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, key,
+                log_decay_k_tile_2, log_decay_k_low_tile_2, weight_2);
             /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_11 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
+                    store_v4(weight_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
                         load_v4(weight_2 + j * 32 + i), splat_v4(0.0f)));
                 }
             }
             /* sum[e][i] = sum over j of corrected * weight_2 */
             if (__builtin_expect(!finite_v4(corrected, 64, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
-                dot3_v4(round_up(i1 - i0, 16), j1 - j0, corrected, weight_2, sum);
+                dot4_v4(round_up(i1 - i0, 16), j1 - j0, corrected, weight_2, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(corrected + j * 64, 1, 64, 1)) continue;
@@ -849,7 +929,7 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                     add_seen_v4(64, sum, 32, corrected + j * 64, 1, weight_2 + j * 32, in_region, i1 - i0);
                 }
             } else
-                dot4_v4(round_up(i1 - i0, 16), j1 - j0, corrected, weight_2, sum);
+                dot5_v4(round_up(i1 - i0, 16), j1 - j0, corrected, weight_2, sum);
             /* sum = sum + sum_from_state */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -859,32 +939,32 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                 }
             }
             /* out = sum, transposed back */
-            transpose_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = 0; f < 64; f += 16) {
-            const vec_v4 t_12 = (load_v4(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+            const vec_v4 t_9 = (load_v4(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min(j0 - 1, n_k - 1),
                 0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min((((j0 / 32) + 1) * 32) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min(j0 - 1, n_k - 1),
                 0) * log_decay_chunk_low_row + f));
-            const vec_v4 t_13 = pow_v4(splat_v4(2.7182818f), t_12);
-            const mask_v4 t_14 = t_13 < 0.5f;
-            store_v4(kept_share + f, pick_v4(t_14, t_13, splat_v4(1.0f)));
-            store_v4(lost_share + f, pick_v4(t_14, splat_v4(0.0f), -expm1_v4(t_12)));
+            const vec_v4 t_10 = pow_v4(splat_v4(2.7182818f), t_9);
+            const mask_v4 t_11 = t_10 < 0.5f;
+            store_v4(kept_share + f, pick_v4(t_11, t_10, splat_v4(1.0f)));
+            store_v4(lost_share + f, pick_v4(t_11, splat_v4(0.0f), -expm1_v4(t_9)));
         }
         /* state = (state * kept_share) - (state * lost_share) */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 state_15 = load_v4(state + f * 64 + e);
-                    store_v4(state + f * 64 + e, (state_15 * kept_share[f]) - (state_15 * lost_share[f]));
+                    const vec_v4 state_12 = load_v4(state + f * 64 + e);
+                    store_v4(state + f * 64 + e, (state_12 * kept_share[f]) - (state_12 * lost_share[f]));
                 }
             }
         }
         /* state[f][e] += sum over j of key_features * corrected */
-        dot5_v4(j1 - j0, key_features, corrected, state);
+        dot6_v4(j1 - j0, key_features, corrected, state);
     }
 }
 
@@ -924,7 +1004,7 @@ TARGET_v4 static void kda_terms_v4(const struct call *call, int64_t task, unsign
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_out_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
 }
 #endif
 
@@ -1030,15 +1110,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 8; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1046,6 +1130,18 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
 }
 
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
@@ -1248,6 +1344,131 @@ TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
+/* The sums below add this number of terms at a time. */
+#define PART_v3 32
+
+/* Numbers of up to PART_v3 terms, for one vector of lanes. In the rows of two vectors, the second is for the key of the
+   first lane and later keys, and the first vector is 0. */
+struct decayed_part_v3 {
+    float row[PART_v3][8], key[PART_v3][2 * 8], log[PART_v3][2 * 8], low[PART_v3][2 * 8],
+        fade[PART_v3][2 * 8];
+};
+
+/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
+TARGET_v3 INLINE vec_v3 decay_v3(float scale, vec_v3 a, vec_v3 a_low, vec_v3 b, vec_v3 b_low)
+{
+    return exp2_v3(((a - b) + (a_low - b_low)) * scale);
+}
+
+TARGET_v3 INLINE vec_v3 load_low_v3(const float *p) { return p ? load_v3(p) : (vec_v3){0}; }
+
+/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
+TARGET_v3 INLINE void near_keys_v3(struct decayed_part_v3 *part, int t, int64_t rows, int64_t first, const float *y,
+    const float *b, const float *b_low)
+{
+    for (int l = 0; l < 8; l++) {
+        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
+        part->key[t][8 + l] = j == nearest ? y[j] : 0;
+        part->log[t][8 + l] = b[nearest];
+        part->low[t][8 + l] = b_low ? b_low[nearest] : 0;
+    }
+}
+
+/* Adds the terms of the keys that are at most 8 - 1 before the query of their lane, and not before `first`.
+   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
+   keys. So no exponent is positive. */
+TARGET_v3 INLINE void decayed_near_v3(struct decayed_part_v3 *part, int terms, int64_t rows, int64_t first,
+    const float scale, const float *x, const float *a, const float *a_low, int64_t x_step, const float *y,
+        const float *b,
+    const float *b_low, int64_t y_step, vec_v3 *near)
+{
+    const int whole = first >= 0 && first + 8 <= rows;
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
+        if (whole) {
+            store_v3(part->key[t] + 8, load_v3(y + first));
+            store_v3(part->log[t] + 8, load_v3(b + first));
+            store_v3(part->low[t] + 8, load_low_v3(b_low ? b_low + first : NULL));
+        } else
+            near_keys_v3(part, t, rows, first, y, b, b_low);
+        store_v3(part->key[t], (vec_v3){0});
+        part->log[t][8 - 1] = part->log[t][8];
+        part->low[t][8 - 1] = part->low[t][8];
+    }
+    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
+        const vec_v3 log = load_v3(part->log[t] + 8), low = load_v3(part->low[t] + 8);
+        store_v3(part->fade[t], (vec_v3){0});
+        store_v3(part->fade[t] + 8,
+            decay_v3(scale, log, low, load_v3(part->log[t] + 8 - 1), load_v3(part->low[t] + 8 - 1)));
+        store_v3(part->row[t], load_v3(x) * decay_v3(scale, load_v3(a), load_low_v3(a_low), log, low));
+    }
+    vec_v3 sum[8];
+    UNROLL for (int n = 0; n < 8; n++) sum[n] = (vec_v3){0};
+    for (int t = 0; t < terms; t++) {
+        vec_v3 row = load_v3(part->row[t]);
+        UNROLL for (int n = 0; n < 8; n++) {
+            sum[n] += row * load_v3(part->key[t] + 8 - n);
+            row *= load_v3(part->fade[t] + 8 - n);
+        }
+    }
+    UNROLL for (int n = 0; n < 8; n++) near[n] += sum[n];
+}
+
+/* Adds the terms of the keys from j on, up to 8 of them, none after the border. Decays are products of those up
+   to the border and from there on. */
+TARGET_v3 INLINE void decayed_far_v3(struct decayed_part_v3 *part, int terms, int64_t j, int64_t border,
+    const float times,
+    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row)
+{
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
+        store_v3(part->key[t],
+            load_v3(y + j) * decay_v3(scale, splat_v3(b[border]), splat_v3(b_low ? b_low[border] : 0), load_v3(b + j),
+                                load_low_v3(b_low ? b_low + j : NULL)));
+    vec_v3 sum[8];
+    UNROLL for (int n = 0; n < 8; n++) sum[n] = (vec_v3){0};
+    for (int t = 0; t < terms; t++) {
+        const vec_v3 row = load_v3(part->row[t]);
+        UNROLL for (int n = 0; n < 8; n++) sum[n] += part->key[t][n] * row;
+    }
+    UNROLL for (int n = 0; n < 8; n++)
+        if (j + n <= border) store_v3(w + n * w_row, load_v3(w + n * w_row) + sum[n] * times);
+}
+
+/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
+   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
+   and queries. */
+TARGET_v3 INLINE void decayed_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
+    const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
+    const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
+{
+    struct decayed_part_v3 part;
+    for (int64_t l = 0; l < lanes; l += 8) {
+        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
+        vec_v3 near[8];
+        for (int n = 0; n < 8; n++) near[n] = (vec_v3){0};
+        for (int64_t t = 0; t < steps; t += PART_v3) {
+            const int terms = steps - t < PART_v3 ? (int)(steps - t) : PART_v3;
+            const float *const xt = x + t * x_step + l, *const at = a + t * x_step + l,
+                       *const at_low = a_low ? a_low + t * x_step + l : NULL, *const yt = y + t * y_step,
+                       *const bt = b + t * y_step, *const bt_low = b_low ? b_low + t * y_step : NULL;
+            if (own < rows)
+                decayed_near_v3(&part, terms, rows, own, scale, xt, at, at_low, x_step, yt, bt, bt_low, y_step, near);
+            if (before <= 0) continue;
+            for (int s = 0; s < terms; s++)
+                store_v3(part.row[s],
+                    load_v3(xt + s * x_step) *
+                        decay_v3(scale, load_v3(at + s * x_step), load_low_v3(at_low ? at_low + s * x_step : NULL),
+                            splat_v3(bt[s * y_step + border]), splat_v3(bt_low ? bt_low[s * y_step + border] : 0)));
+            for (int64_t j = 0; j < before; j += 8)
+                decayed_far_v3(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row);
+        }
+        for (int n = 0; n < 8 && own < rows; n++)
+            for (int k = n; k < 8; k++) {
+                const int64_t j = own + k - n;
+                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
+            }
+    }
+}
+
 /* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1266,32 +1487,38 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
 }
 
 /* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
-TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
+    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
+{
+    decayed_v3(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/32, y, b,
+        b_low, /*y_step=*/32, w, /*w_row=*/32);
+}
+TARGET_v3 APART void dot1_v3(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
     solve_v3(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
@@ -1338,7 +1565,6 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const weight = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query_2 = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
@@ -1354,16 +1580,13 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
     const int64_t out_row = call->p.out.row;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 69760); /* [d: 64, t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 77952); /* [d: 64, j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69760); /* [d: 64, j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 77952); /* [d: 64, j: 32] */
     float *const beta_tile = (float *)(void *)(work + 86144); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 86272); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 94464); /* [d: 64, j: 32] */
     float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 69760); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 77952); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 86144); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 94336); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -1378,15 +1601,6 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_array_row == 1) {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-        } else {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-        }
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
         transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -1396,62 +1610,17 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
             log_decay_k_low_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 32 + j] = 0;
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+        }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-            transpose_v3(log_decay_k + t_key0 * log_decay_k_row, log_decay_k_row, t_key1 - t_key0, 64, log_decay_k_tile,
-                32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + t_key] = 0;
-            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-            transpose_v3(log_decay_k_low + t_key0 * log_decay_k_low_row, log_decay_k_low_row, t_key1 - t_key0, 64,
-                log_decay_k_low_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + t_key] = 0;
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                store_v3(query_sum + t_key, splat_v3(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                vec_v3 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    query_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_0 * k_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
-                const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
-                }
-            }
-            /* query_2 = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
-               (log_decay_k_low_tile - log_decay ... */
-            const int t_3 = (j0 / 32) == 0;
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query_2 + f * 32 + t_key, load_v3(k_tile + f * 32 + t_key) * (t_3 ? splat_v3(1.0f) :
-                        exp2_v3(((load_v3(log_decay_k_tile + f * 32 + t_key) - (log_decay_chunk[max(min(j0 - 1,
-                        n_k - 1), 0) * log_decay_chunk_row + f])) + (load_v3(log_decay_k_low_tile + f * 32 + t_key) -
-                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
-                        1.442695f)));
-                }
-            }
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_sum + j, splat_v3(0.0f));
@@ -1464,8 +1633,8 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_2_4 = load_v3(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_4 * k_tile_2_4;
+                        const vec_v3 k_tile_2_0 = load_v3(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
@@ -1474,10 +1643,23 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
             }
             /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_sum_5 = load_v3(key_sum + j);
-                const vec_v3 t_6 = pick_v3(key_sum_5 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_5));
+                const vec_v3 key_sum_1 = load_v3(key_sum + j);
+                const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(key + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_6);
+                    store_v3(key + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_2);
+                }
+            }
+            /* query_2 = key * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile_2 - log_decay_chunk) +
+               (log_decay_k_low_tile_2 - log_deca ... */
+            const int t_3 = (j0 / 32) == 0;
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                for (int64_t f = 0; f < 64; f++) {
+                    store_v3(query_2 + f * 32 + t_key, load_v3(key + f * 32 + ((t_key0 + t_key) - j0)) * (t_3 ?
+                        splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + f * 32 + ((t_key0 + t_key) - j0)) -
+                        (log_decay_chunk[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_row + f])) +
+                        (load_v3(log_decay_k_low_tile_2 + f * 32 + ((t_key0 + t_key) - j0)) -
+                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
+                        1.442695f)));
                 }
             }
             /* weight = 0.0f */
@@ -1488,20 +1670,9 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                     }
                 }
             }
-            /* weight += (k_tile * key) * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile -
-               log_decay_k_low)) * 1.442695f) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    vec_v3 weight_in = (vec_v3){0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        weight_in += (load_v3(k_tile + d * 32 + t_key) * (key[d * 32 + j])) *
-                            exp2_v3(((load_v3(log_decay_k_tile + d * 32 + t_key) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (load_v3(log_decay_k_low_tile + d * 32 + t_key) -
-                            (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
-                    }
-                    store_v3(weight + j * 32 + t_key, load_v3(weight + j * 32 + t_key) + weight_in);
-                }
-            }
+            /* weight[j][t_key] += sum over d of key * key * a decay, for j up to the query's last key */
+            dot0_v3(t_key1 - t_key0, j1 - j0, t_key0 - j0, key, log_decay_k_tile_2, log_decay_k_low_tile_2, key,
+                log_decay_k_tile_2, log_decay_k_low_tile_2, weight);
             /* key_scale = beta_tile */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_scale + j, load_v3(beta_tile + j));
@@ -1519,7 +1690,7 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                 }
             }
             /* from_state[t_key][e] = sum over f of query_2 * state */
-            dot0_v3(t_key1 - t_key0, query_2, state, from_state);
+            dot1_v3(t_key1 - t_key0, query_2, state, from_state);
             /* from_state = v - from_state */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 16) {
@@ -1531,7 +1702,7 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
             }
             /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of weight *
                corrected[j][e]) */
-            dot1_v3(t_key1 - t_key0, weight, key_scale, from_state, corrected);
+            dot2_v3(t_key1 - t_key0, weight, key_scale, from_state, corrected);
         }
         for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
             (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
@@ -1561,8 +1732,8 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 q_tile_7 = load_v3(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_7 * q_tile_7;
+                        const vec_v3 q_tile_4 = load_v3(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -1571,18 +1742,18 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
             }
             /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_sum_2_8 = load_v3(query_sum_2 + i);
-                const vec_v3 t_9 = pick_v3(query_sum_2_8 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_8));
+                const vec_v3 query_sum_2_5 = load_v3(query_sum_2 + i);
+                const vec_v3 t_6 = pick_v3(query_sum_2_5 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_5));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_9) * 0.125f);
+                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_6) * 0.125f);
                 }
             }
             /* query_4 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
                (log_decay_q_low_tile - log_decay ... */
-            const int t_10 = (j0 / 32) == 0;
+            const int t_7 = (j0 / 32) == 0;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query_4 + f * 32 + i, load_v3(q_tile + f * 32 + i) * (t_10 ? splat_v3(1.0f) :
+                    store_v3(query_4 + f * 32 + i, load_v3(q_tile + f * 32 + i) * (t_7 ? splat_v3(1.0f) :
                         exp2_v3(((load_v3(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min(j0 - 1, n_k - 1),
                         0) * log_decay_chunk_row + f])) + (load_v3(log_decay_q_low_tile + f * 32 + i) -
                         (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
@@ -1590,7 +1761,7 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * query_4 */
-            dot2_v3(round_up(i1 - i0, 8), state, query_4, sum_from_state);
+            dot3_v3(round_up(i1 - i0, 8), state, query_4, sum_from_state);
             /* weight_2 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1599,32 +1770,21 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                     }
                 }
             }
-            /* weight_2 += (q_tile * key) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-               log_decay_k_low)) * 1.442695f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    vec_v3 weight_2_in = (vec_v3){0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        weight_2_in += (load_v3(q_tile + d * 32 + i) * (key[d * 32 + j])) *
-                            exp2_v3(((load_v3(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
-                            d])) + (load_v3(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
-                            log_decay_k_low_row + d]))) * 1.442695f);
-                    }
-                    store_v3(weight_2 + j * 32 + i, load_v3(weight_2 + j * 32 + i) + weight_2_in);
-                }
-            }
+            /* weight_2[j][i] += sum over d of key * q_tile * a decay, for j up to the query's last key */
+            dot0_v3(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, key,
+                log_decay_k_tile_2, log_decay_k_low_tile_2, weight_2);
             /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_11 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
+                    store_v3(weight_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
                         load_v3(weight_2 + j * 32 + i), splat_v3(0.0f)));
                 }
             }
             /* sum[e][i] = sum over j of corrected * weight_2 */
             if (__builtin_expect(!finite_v3(corrected, 64, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
-                dot3_v3(round_up(i1 - i0, 8), j1 - j0, corrected, weight_2, sum);
+                dot4_v3(round_up(i1 - i0, 8), j1 - j0, corrected, weight_2, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[4] = {0};
                     if (finite_v3(corrected + j * 64, 1, 64, 1)) continue;
@@ -1635,7 +1795,7 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                     add_seen_v3(64, sum, 32, corrected + j * 64, 1, weight_2 + j * 32, in_region, i1 - i0);
                 }
             } else
-                dot4_v3(round_up(i1 - i0, 8), j1 - j0, corrected, weight_2, sum);
+                dot5_v3(round_up(i1 - i0, 8), j1 - j0, corrected, weight_2, sum);
             /* sum = sum + sum_from_state */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1645,32 +1805,32 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                 }
             }
             /* out = sum, transposed back */
-            transpose_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = 0; f < 64; f += 8) {
-            const vec_v3 t_12 = (load_v3(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+            const vec_v3 t_9 = (load_v3(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min(j0 - 1, n_k - 1),
                 0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min((((j0 / 32) + 1) * 32) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min(j0 - 1, n_k - 1),
                 0) * log_decay_chunk_low_row + f));
-            const vec_v3 t_13 = pow_v3(splat_v3(2.7182818f), t_12);
-            const mask_v3 t_14 = t_13 < 0.5f;
-            store_v3(kept_share + f, pick_v3(t_14, t_13, splat_v3(1.0f)));
-            store_v3(lost_share + f, pick_v3(t_14, splat_v3(0.0f), -expm1_v3(t_12)));
+            const vec_v3 t_10 = pow_v3(splat_v3(2.7182818f), t_9);
+            const mask_v3 t_11 = t_10 < 0.5f;
+            store_v3(kept_share + f, pick_v3(t_11, t_10, splat_v3(1.0f)));
+            store_v3(lost_share + f, pick_v3(t_11, splat_v3(0.0f), -expm1_v3(t_9)));
         }
         /* state = (state * kept_share) - (state * lost_share) */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 state_15 = load_v3(state + f * 64 + e);
-                    store_v3(state + f * 64 + e, (state_15 * kept_share[f]) - (state_15 * lost_share[f]));
+                    const vec_v3 state_12 = load_v3(state + f * 64 + e);
+                    store_v3(state + f * 64 + e, (state_12 * kept_share[f]) - (state_12 * lost_share[f]));
                 }
             }
         }
         /* state[f][e] += sum over j of key_features * corrected */
-        dot5_v3(j1 - j0, key_features, corrected, state);
+        dot6_v3(j1 - j0, key_features, corrected, state);
     }
 }
 
@@ -1710,7 +1870,7 @@ TARGET_v3 static void kda_terms_v3(const struct call *call, int64_t task, unsign
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_out_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
 }
 #endif
 
@@ -1807,15 +1967,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 4; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -1823,6 +1987,18 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+}
+
+APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
 }
 
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
@@ -2024,6 +2200,133 @@ INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t
         solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
+/* The sums below add this number of terms at a time. */
+#define PART_any 32
+
+/* Numbers of up to PART_any terms, for one vector of lanes. In the rows of two vectors,
+   the second is for the key of the
+   first lane and later keys, and the first vector is 0. */
+struct decayed_part_any {
+    float row[PART_any][4], key[PART_any][2 * 4], log[PART_any][2 * 4], low[PART_any][2 * 4],
+        fade[PART_any][2 * 4];
+};
+
+/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
+INLINE vec_any decay_any(float scale, vec_any a, vec_any a_low, vec_any b, vec_any b_low)
+{
+    return exp2_any(((a - b) + (a_low - b_low)) * scale);
+}
+
+INLINE vec_any load_low_any(const float *p) { return p ? load_any(p) : (vec_any){0}; }
+
+/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
+INLINE void near_keys_any(struct decayed_part_any *part, int t, int64_t rows, int64_t first, const float *y,
+    const float *b, const float *b_low)
+{
+    for (int l = 0; l < 4; l++) {
+        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
+        part->key[t][4 + l] = j == nearest ? y[j] : 0;
+        part->log[t][4 + l] = b[nearest];
+        part->low[t][4 + l] = b_low ? b_low[nearest] : 0;
+    }
+}
+
+/* Adds the terms of the keys that are at most 4 - 1 before the query of their lane, and not before `first`.
+   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
+   keys. So no exponent is positive. */
+INLINE void decayed_near_any(struct decayed_part_any *part, int terms, int64_t rows, int64_t first,
+    const float scale, const float *x, const float *a, const float *a_low, int64_t x_step, const float *y,
+        const float *b,
+    const float *b_low, int64_t y_step, vec_any *near)
+{
+    const int whole = first >= 0 && first + 4 <= rows;
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
+        if (whole) {
+            store_any(part->key[t] + 4, load_any(y + first));
+            store_any(part->log[t] + 4, load_any(b + first));
+            store_any(part->low[t] + 4, load_low_any(b_low ? b_low + first : NULL));
+        } else
+            near_keys_any(part, t, rows, first, y, b, b_low);
+        store_any(part->key[t], (vec_any){0});
+        part->log[t][4 - 1] = part->log[t][4];
+        part->low[t][4 - 1] = part->low[t][4];
+    }
+    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
+        const vec_any log = load_any(part->log[t] + 4), low = load_any(part->low[t] + 4);
+        store_any(part->fade[t], (vec_any){0});
+        store_any(part->fade[t] + 4,
+            decay_any(scale, log, low, load_any(part->log[t] + 4 - 1), load_any(part->low[t] + 4 - 1)));
+        store_any(part->row[t], load_any(x) * decay_any(scale, load_any(a), load_low_any(a_low), log, low));
+    }
+    vec_any sum[4];
+    UNROLL for (int n = 0; n < 4; n++) sum[n] = (vec_any){0};
+    for (int t = 0; t < terms; t++) {
+        vec_any row = load_any(part->row[t]);
+        UNROLL for (int n = 0; n < 4; n++) {
+            sum[n] += row * load_any(part->key[t] + 4 - n);
+            row *= load_any(part->fade[t] + 4 - n);
+        }
+    }
+    UNROLL for (int n = 0; n < 4; n++) near[n] += sum[n];
+}
+
+/* Adds the terms of the keys from j on, up to 4 of them, none after the border. Decays are products of those up
+   to the border and from there on. */
+INLINE void decayed_far_any(struct decayed_part_any *part, int terms, int64_t j, int64_t border, const float times,
+    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row)
+{
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
+        store_any(part->key[t],
+            load_any(y + j) * decay_any(scale, splat_any(b[border]), splat_any(b_low ? b_low[border] : 0),
+                load_any(b + j),
+                                load_low_any(b_low ? b_low + j : NULL)));
+    vec_any sum[4];
+    UNROLL for (int n = 0; n < 4; n++) sum[n] = (vec_any){0};
+    for (int t = 0; t < terms; t++) {
+        const vec_any row = load_any(part->row[t]);
+        UNROLL for (int n = 0; n < 4; n++) sum[n] += part->key[t][n] * row;
+    }
+    UNROLL for (int n = 0; n < 4; n++)
+        if (j + n <= border) store_any(w + n * w_row, load_any(w + n * w_row) + sum[n] * times);
+}
+
+/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
+   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
+   and queries. */
+INLINE void decayed_any(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
+    const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
+    const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
+{
+    struct decayed_part_any part;
+    for (int64_t l = 0; l < lanes; l += 4) {
+        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
+        vec_any near[4];
+        for (int n = 0; n < 4; n++) near[n] = (vec_any){0};
+        for (int64_t t = 0; t < steps; t += PART_any) {
+            const int terms = steps - t < PART_any ? (int)(steps - t) : PART_any;
+            const float *const xt = x + t * x_step + l, *const at = a + t * x_step + l,
+                       *const at_low = a_low ? a_low + t * x_step + l : NULL, *const yt = y + t * y_step,
+                       *const bt = b + t * y_step, *const bt_low = b_low ? b_low + t * y_step : NULL;
+            if (own < rows)
+                decayed_near_any(&part, terms, rows, own, scale, xt, at, at_low, x_step, yt, bt, bt_low, y_step, near);
+            if (before <= 0) continue;
+            for (int s = 0; s < terms; s++)
+                store_any(part.row[s],
+                    load_any(xt + s * x_step) *
+                        decay_any(scale, load_any(at + s * x_step), load_low_any(at_low ? at_low + s * x_step : NULL),
+                            splat_any(bt[s * y_step + border]), splat_any(bt_low ? bt_low[s * y_step + border] : 0)));
+            for (int64_t j = 0; j < before; j += 4)
+                decayed_far_any(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l,
+                    w_row);
+        }
+        for (int n = 0; n < 4 && own < rows; n++)
+            for (int k = n; k < 4; k++) {
+                const int64_t j = own + k - n;
+                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
+            }
+    }
+}
+
 /* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -2042,32 +2345,38 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
 }
 
 /* The functions for the products below. Each calls dot_any or a similar function with constants. */
-APART void dot0_any(int64_t rows, const float *a, const float *b, float *c)
+APART void dot0_any(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a, const float *a_low,
+    const float *y, const float *b, const float *b_low, float *w)
+{
+    decayed_any(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/32, y, b,
+        b_low, /*y_step=*/32, w, /*w_row=*/32);
+}
+APART void dot1_any(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot1_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
+APART void dot2_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
     solve_any(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot3_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot4_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot5_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot5_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
@@ -2114,7 +2423,6 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
-    float *const query_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const weight = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query_2 = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
@@ -2130,16 +2438,13 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
     const int64_t out_row = call->p.out.row;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile = (float *)(void *)(work + 45184); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 61568); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 69760); /* [d: 64, t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 77952); /* [d: 64, j: 32] */
+    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69760); /* [d: 64, j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 77952); /* [d: 64, j: 32] */
     float *const beta_tile = (float *)(void *)(work + 86144); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 86272); /* [d: 64, j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 94464); /* [d: 64, j: 32] */
     float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 69760); /* [d: 64, i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 77952); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 86144); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 94336); /* [d: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -2154,15 +2459,6 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_array_row == 1) {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-        } else {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-        }
         /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
         transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -2172,62 +2468,17 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
             log_decay_k_low_tile_2, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 32 + j] = 0;
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+        }
         for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
             const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-            transpose_any(log_decay_k + t_key0 * log_decay_k_row, log_decay_k_row, t_key1 - t_key0, 64,
-                log_decay_k_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 32 + t_key] = 0;
-            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-            transpose_any(log_decay_k_low + t_key0 * log_decay_k_low_row, log_decay_k_low_row, t_key1 - t_key0, 64,
-                log_decay_k_low_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 32 + t_key] = 0;
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                store_any(query_sum + t_key, splat_any(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                vec_any query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    query_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_0 * k_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any query_sum_1 = load_any(query_sum + t_key);
-                const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
-                }
-            }
-            /* query_2 = k_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile - log_decay_chunk) +
-               (log_decay_k_low_tile - log_decay ... */
-            const int t_3 = (j0 / 32) == 0;
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(query_2 + f * 32 + t_key, load_any(k_tile + f * 32 + t_key) * (t_3 ? splat_any(1.0f) :
-                        exp2_any(((load_any(log_decay_k_tile + f * 32 + t_key) - (log_decay_chunk[max(min(j0 - 1,
-                        n_k - 1), 0) * log_decay_chunk_row + f])) + (load_any(log_decay_k_low_tile + f * 32 + t_key) -
-                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
-                        1.442695f)));
-                }
-            }
             /* key_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_sum + j, splat_any(0.0f));
@@ -2240,8 +2491,8 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_2_4 = load_any(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_4 * k_tile_2_4;
+                        const vec_any k_tile_2_0 = load_any(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
                 }
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
@@ -2250,10 +2501,23 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
             }
             /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_sum_5 = load_any(key_sum + j);
-                const vec_any t_6 = pick_any(key_sum_5 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_5));
+                const vec_any key_sum_1 = load_any(key_sum + j);
+                const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(key + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_6);
+                    store_any(key + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_2);
+                }
+            }
+            /* query_2 = key * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_k_tile_2 - log_decay_chunk) +
+               (log_decay_k_low_tile_2 - log_deca ... */
+            const int t_3 = (j0 / 32) == 0;
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                for (int64_t f = 0; f < 64; f++) {
+                    store_any(query_2 + f * 32 + t_key, load_any(key + f * 32 + ((t_key0 + t_key) - j0)) * (t_3 ?
+                        splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile_2 + f * 32 + ((t_key0 + t_key) - j0)) -
+                        (log_decay_chunk[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_row + f])) +
+                        (load_any(log_decay_k_low_tile_2 + f * 32 + ((t_key0 + t_key) - j0)) -
+                        (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
+                        1.442695f)));
                 }
             }
             /* weight = 0.0f */
@@ -2264,20 +2528,9 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                     }
                 }
             }
-            /* weight += (k_tile * key) * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile -
-               log_decay_k_low)) * 1.442695f) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    vec_any weight_in = (vec_any){0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        weight_in += (load_any(k_tile + d * 32 + t_key) * (key[d * 32 + j])) *
-                            exp2_any(((load_any(log_decay_k_tile + d * 32 + t_key) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (load_any(log_decay_k_low_tile + d * 32 + t_key) -
-                            (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
-                    }
-                    store_any(weight + j * 32 + t_key, load_any(weight + j * 32 + t_key) + weight_in);
-                }
-            }
+            /* weight[j][t_key] += sum over d of key * key * a decay, for j up to the query's last key */
+            dot0_any(t_key1 - t_key0, j1 - j0, t_key0 - j0, key, log_decay_k_tile_2, log_decay_k_low_tile_2, key,
+                log_decay_k_tile_2, log_decay_k_low_tile_2, weight);
             /* key_scale = beta_tile */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_scale + j, load_any(beta_tile + j));
@@ -2295,7 +2548,7 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                 }
             }
             /* from_state[t_key][e] = sum over f of query_2 * state */
-            dot0_any(t_key1 - t_key0, query_2, state, from_state);
+            dot1_any(t_key1 - t_key0, query_2, state, from_state);
             /* from_state = v - from_state */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += 8) {
@@ -2307,7 +2560,7 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
             }
             /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of weight *
                corrected[j][e]) */
-            dot1_any(t_key1 - t_key0, weight, key_scale, from_state, corrected);
+            dot2_any(t_key1 - t_key0, weight, key_scale, from_state, corrected);
         }
         for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
             (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
@@ -2337,8 +2590,8 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                 }
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any q_tile_7 = load_any(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_7 * q_tile_7;
+                        const vec_any q_tile_4 = load_any(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -2347,18 +2600,18 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
             }
             /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_sum_2_8 = load_any(query_sum_2 + i);
-                const vec_any t_9 = pick_any(query_sum_2_8 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_8));
+                const vec_any query_sum_2_5 = load_any(query_sum_2 + i);
+                const vec_any t_6 = pick_any(query_sum_2_5 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_5));
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_9) * 0.125f);
+                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_6) * 0.125f);
                 }
             }
             /* query_4 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
                (log_decay_q_low_tile - log_decay ... */
-            const int t_10 = (j0 / 32) == 0;
+            const int t_7 = (j0 / 32) == 0;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t f = 0; f < 64; f++) {
-                    store_any(query_4 + f * 32 + i, load_any(q_tile + f * 32 + i) * (t_10 ? splat_any(1.0f) :
+                    store_any(query_4 + f * 32 + i, load_any(q_tile + f * 32 + i) * (t_7 ? splat_any(1.0f) :
                         exp2_any(((load_any(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min(j0 - 1, n_k - 1),
                         0) * log_decay_chunk_row + f])) + (load_any(log_decay_q_low_tile + f * 32 + i) -
                         (log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) *
@@ -2366,7 +2619,7 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * query_4 */
-            dot2_any(round_up(i1 - i0, 4), state, query_4, sum_from_state);
+            dot3_any(round_up(i1 - i0, 4), state, query_4, sum_from_state);
             /* weight_2 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2375,32 +2628,21 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                     }
                 }
             }
-            /* weight_2 += (q_tile * key) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-               log_decay_k_low)) * 1.442695f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    vec_any weight_2_in = (vec_any){0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        weight_2_in += (load_any(q_tile + d * 32 + i) * (key[d * 32 + j])) *
-                            exp2_any(((load_any(log_decay_q_tile + d * 32 + i) - (log_decay_k[(j0 + j) * log_decay_k_row
-                            + d])) + (load_any(log_decay_q_low_tile + d * 32 + i) - (log_decay_k_low[(j0 + j) *
-                            log_decay_k_low_row + d]))) * 1.442695f);
-                    }
-                    store_any(weight_2 + j * 32 + i, load_any(weight_2 + j * 32 + i) + weight_2_in);
-                }
-            }
+            /* weight_2[j][i] += sum over d of key * q_tile * a decay, for j up to the query's last key */
+            dot0_any(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, key,
+                log_decay_k_tile_2, log_decay_k_low_tile_2, weight_2);
             /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_11 = (i0 + i + lane_any) + query_start;
+                const ints_any t_8 = (i0 + i + lane_any) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any),
+                    store_any(weight_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
                         load_any(weight_2 + j * 32 + i), splat_any(0.0f)));
                 }
             }
             /* sum[e][i] = sum over j of corrected * weight_2 */
             if (__builtin_expect(!finite_any(corrected, 64, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
-                dot3_any(round_up(i1 - i0, 4), j1 - j0, corrected, weight_2, sum);
+                dot4_any(round_up(i1 - i0, 4), j1 - j0, corrected, weight_2, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[8] = {0};
                     if (finite_any(corrected + j * 64, 1, 64, 1)) continue;
@@ -2411,7 +2653,7 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                     add_seen_any(64, sum, 32, corrected + j * 64, 1, weight_2 + j * 32, in_region, i1 - i0);
                 }
             } else
-                dot4_any(round_up(i1 - i0, 4), j1 - j0, corrected, weight_2, sum);
+                dot5_any(round_up(i1 - i0, 4), j1 - j0, corrected, weight_2, sum);
             /* sum = sum + sum_from_state */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2421,32 +2663,32 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                 }
             }
             /* out = sum, transposed back */
-            transpose_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = 0; f < 64; f += 4) {
-            const vec_any t_12 = (load_any(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+            const vec_any t_9 = (load_any(log_decay_chunk + max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min(j0 - 1, n_k - 1),
                 0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min((((j0 / 32) + 1) * 32) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min(j0 - 1, n_k - 1),
                 0) * log_decay_chunk_low_row + f));
-            const vec_any t_13 = pow_any(splat_any(2.7182818f), t_12);
-            const mask_any t_14 = t_13 < 0.5f;
-            store_any(kept_share + f, pick_any(t_14, t_13, splat_any(1.0f)));
-            store_any(lost_share + f, pick_any(t_14, splat_any(0.0f), -expm1_any(t_12)));
+            const vec_any t_10 = pow_any(splat_any(2.7182818f), t_9);
+            const mask_any t_11 = t_10 < 0.5f;
+            store_any(kept_share + f, pick_any(t_11, t_10, splat_any(1.0f)));
+            store_any(lost_share + f, pick_any(t_11, splat_any(0.0f), -expm1_any(t_9)));
         }
         /* state = (state * kept_share) - (state * lost_share) */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any state_15 = load_any(state + f * 64 + e);
-                    store_any(state + f * 64 + e, (state_15 * kept_share[f]) - (state_15 * lost_share[f]));
+                    const vec_any state_12 = load_any(state + f * 64 + e);
+                    store_any(state + f * 64 + e, (state_12 * kept_share[f]) - (state_12 * lost_share[f]));
                 }
             }
         }
         /* state[f][e] += sum over j of key_features * corrected */
-        dot5_any(j1 - j0, key_features, corrected, state);
+        dot6_any(j1 - j0, key_features, corrected, state);
     }
 }
 
@@ -2486,7 +2728,7 @@ static void kda_terms_any(const struct call *call, int64_t task, unsigned char *
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_out_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
 }
 
 /* ==== which version this machine runs ==== */
@@ -2506,13 +2748,13 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = kda_linear_v4, .tile = -1, .own = 102656, .of_token = 4160, .in_keys = 1};
+        return (struct version){.rows = kda_linear_v4, .tile = -1, .own = 102528, .of_token = 4160, .in_keys = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = kda_linear_v3, .tile = -1, .own = 102656, .of_token = 4160, .in_keys = 1};
+        return (struct version){.rows = kda_linear_v3, .tile = -1, .own = 102528, .of_token = 4160, .in_keys = 1};
 #endif
-    return (struct version){.rows = kda_linear_any, .tile = -1, .own = 102656, .of_token = 4160, .in_keys = 1};
+    return (struct version){.rows = kda_linear_any, .tile = -1, .own = 102528, .of_token = 4160, .in_keys = 1};
 }
 
 
@@ -2663,6 +2905,9 @@ static size_t prefix_bytes(const struct attn_problem *p)
     return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
 }
 
+/* Returns whether each query is at the position of a key, so that queries need no arrays. */
+static int queries_at_keys(const struct attn_problem *p) { return !p->query_start && p->n_q <= p->n_k; }
+
 /* Sets pointers and strides of the prefix sums, which begin at `at`. */
 static void set_prefix_sums(struct call *call, unsigned char *at)
 {
@@ -2676,6 +2921,10 @@ static void set_prefix_sums(struct call *call, unsigned char *at)
     call->log_decay_k_low = call->log_decay_chunk_low = (float *)(void *)(at + 2 * of_queries + of_keys);
     call->log_decay_q_at = call->log_decay_q_low_at = queries;
     call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
+    if (!queries_at_keys(p)) return;
+    call->log_decay_q = call->log_decay_k + (p->n_k - p->n_q) * 64;
+    call->log_decay_q_low = call->log_decay_k_low + (p->n_k - p->n_q) * 64;
+    call->log_decay_q_at = call->log_decay_q_low_at = keys;
 }
 
 /* Adds x to high + low. `low` is the rounding error of `high`. */
@@ -2686,13 +2935,15 @@ INLINE void add_to_sum(double *high, double *low, double x)
     *high = sum;
 }
 
-/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries. */
+/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries, if
+   there are such arrays. */
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-    float *const sum = call->log_decay_k + task * n_k * 64, *const sum_low = call->log_decay_k_low + task * n_k * 64,
-        *const of_query = call->log_decay_q + task * n_q * 64,
-        *const of_query_low = call->log_decay_q_low + task * n_q * 64;
+    float *restrict const sum = call->log_decay_k + task * n_k * 64,
+        *restrict const sum_low = call->log_decay_k_low + task * n_k * 64,
+        *restrict const of_query = call->log_decay_q + task * n_q * 64,
+        *restrict const of_query_low = call->log_decay_q_low + task * n_q * 64;
     double high[64] = {0}, low[64] = {0};
     (void)work;
     for (int64_t t = 0; t < n_k; t++)
@@ -2701,13 +2952,16 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
             sum[at] = (float)high[x];
             sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
         }
+    if (queries_at_keys(&call->p)) return;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
-    for (int64_t i = 0; i < n_q; i++)
-        for (int64_t x = 0, at = i * 64; x < 64; x++, at++) {
-            const int64_t from = min(first + i, n_k - 1) * 64 + x;
-            of_query[at] = from < 0 ? 0 : sum[from];
-            of_query_low[at] = from < 0 ? 0 : sum_low[from];
+    for (int64_t i = 0; i < n_q; i++) {
+        const int64_t at = i * 64, from = min(first + i, n_k - 1) * 64;
+        for (int64_t x = 0; x < 64 && from < 0; x++) of_query[at + x] = of_query_low[at + x] = 0;
+        for (int64_t x = 0; x < 64 && from >= 0; x++) {
+            of_query[at + x] = sum[from + x];
+            of_query_low[at + x] = sum_low[from + x];
         }
+    }
 }
 
 /* Returns the workspace of a thread, in bytes, for computing prefix sums and corrected values. */

@@ -314,6 +314,7 @@ TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, 
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k % (whole / 16) * 16, column = k / (whole / 16) * 16;
         vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_narrowed_v4(to + (column + r) * to_row + row, t[r]);
@@ -1972,6 +1973,7 @@ TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, 
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k % (whole / 8) * 8, column = k / (whole / 8) * 8;
         vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_narrowed_v3(to + (column + r) * to_row + row, t[r]);
@@ -3621,6 +3623,7 @@ APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t r
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k % (whole / 4) * 4, column = k / (whole / 4) * 4;
         vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_narrowed_any(to + (column + r) * to_row + row, t[r]);

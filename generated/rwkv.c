@@ -25,12 +25,12 @@
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear from 33 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 16 queries and 16 keys; 126976 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 16 queries and 16 keys; 126976 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 155648 bytes of workspace per thread
-     generic    linear    tiles of 16 queries and 16 keys; 126976 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 16 queries and 16 keys; 139264 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 16 queries and 16 keys; 139264 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 376832 bytes of workspace per thread
+     generic    linear    tiles of 16 queries and 16 keys; 139264 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -282,15 +282,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 16; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -298,6 +302,18 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -474,6 +490,131 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
+/* The sums below add this number of terms at a time. */
+#define PART_v4 32
+
+/* Numbers of up to PART_v4 terms, for one vector of lanes. In the rows of two vectors, the second is for the key of the
+   first lane and later keys, and the first vector is 0. */
+struct decayed_part_v4 {
+    float row[PART_v4][16], key[PART_v4][2 * 16], log[PART_v4][2 * 16], low[PART_v4][2 * 16],
+        fade[PART_v4][2 * 16];
+};
+
+/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
+TARGET_v4 INLINE vec_v4 decay_v4(float scale, vec_v4 a, vec_v4 a_low, vec_v4 b, vec_v4 b_low)
+{
+    return exp2_v4(((a - b) + (a_low - b_low)) * scale);
+}
+
+TARGET_v4 INLINE vec_v4 load_low_v4(const float *p) { return p ? load_v4(p) : (vec_v4){0}; }
+
+/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
+TARGET_v4 INLINE void near_keys_v4(struct decayed_part_v4 *part, int t, int64_t rows, int64_t first, const float *y,
+    const float *b, const float *b_low)
+{
+    for (int l = 0; l < 16; l++) {
+        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
+        part->key[t][16 + l] = j == nearest ? y[j] : 0;
+        part->log[t][16 + l] = b[nearest];
+        part->low[t][16 + l] = b_low ? b_low[nearest] : 0;
+    }
+}
+
+/* Adds the terms of the keys that are at most 16 - 1 before the query of their lane, and not before `first`.
+   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
+   keys. So no exponent is positive. */
+TARGET_v4 INLINE void decayed_near_v4(struct decayed_part_v4 *part, int terms, int64_t rows, int64_t first,
+    const float scale, const float *x, const float *a, const float *a_low, int64_t x_step, const float *y,
+        const float *b,
+    const float *b_low, int64_t y_step, vec_v4 *near)
+{
+    const int whole = first >= 0 && first + 16 <= rows;
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
+        if (whole) {
+            store_v4(part->key[t] + 16, load_v4(y + first));
+            store_v4(part->log[t] + 16, load_v4(b + first));
+            store_v4(part->low[t] + 16, load_low_v4(b_low ? b_low + first : NULL));
+        } else
+            near_keys_v4(part, t, rows, first, y, b, b_low);
+        store_v4(part->key[t], (vec_v4){0});
+        part->log[t][16 - 1] = part->log[t][16];
+        part->low[t][16 - 1] = part->low[t][16];
+    }
+    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
+        const vec_v4 log = load_v4(part->log[t] + 16), low = load_v4(part->low[t] + 16);
+        store_v4(part->fade[t], (vec_v4){0});
+        store_v4(part->fade[t] + 16,
+            decay_v4(scale, log, low, load_v4(part->log[t] + 16 - 1), load_v4(part->low[t] + 16 - 1)));
+        store_v4(part->row[t], load_v4(x) * decay_v4(scale, load_v4(a), load_low_v4(a_low), log, low));
+    }
+    vec_v4 sum[16];
+    UNROLL for (int n = 0; n < 16; n++) sum[n] = (vec_v4){0};
+    for (int t = 0; t < terms; t++) {
+        vec_v4 row = load_v4(part->row[t]);
+        UNROLL for (int n = 0; n < 16; n++) {
+            sum[n] += row * load_v4(part->key[t] + 16 - n);
+            row *= load_v4(part->fade[t] + 16 - n);
+        }
+    }
+    UNROLL for (int n = 0; n < 16; n++) near[n] += sum[n];
+}
+
+/* Adds the terms of the keys from j on, up to 16 of them, none after the border. Decays are products of those up
+   to the border and from there on. */
+TARGET_v4 INLINE void decayed_far_v4(struct decayed_part_v4 *part, int terms, int64_t j, int64_t border,
+    const float times,
+    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row)
+{
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
+        store_v4(part->key[t],
+            load_v4(y + j) * decay_v4(scale, splat_v4(b[border]), splat_v4(b_low ? b_low[border] : 0), load_v4(b + j),
+                                load_low_v4(b_low ? b_low + j : NULL)));
+    vec_v4 sum[16];
+    UNROLL for (int n = 0; n < 16; n++) sum[n] = (vec_v4){0};
+    for (int t = 0; t < terms; t++) {
+        const vec_v4 row = load_v4(part->row[t]);
+        UNROLL for (int n = 0; n < 16; n++) sum[n] += part->key[t][n] * row;
+    }
+    UNROLL for (int n = 0; n < 16; n++)
+        if (j + n <= border) store_v4(w + n * w_row, load_v4(w + n * w_row) + sum[n] * times);
+}
+
+/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
+   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
+   and queries. */
+TARGET_v4 INLINE void decayed_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
+    const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
+    const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
+{
+    struct decayed_part_v4 part;
+    for (int64_t l = 0; l < lanes; l += 16) {
+        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
+        vec_v4 near[16];
+        for (int n = 0; n < 16; n++) near[n] = (vec_v4){0};
+        for (int64_t t = 0; t < steps; t += PART_v4) {
+            const int terms = steps - t < PART_v4 ? (int)(steps - t) : PART_v4;
+            const float *const xt = x + t * x_step + l, *const at = a + t * x_step + l,
+                       *const at_low = a_low ? a_low + t * x_step + l : NULL, *const yt = y + t * y_step,
+                       *const bt = b + t * y_step, *const bt_low = b_low ? b_low + t * y_step : NULL;
+            if (own < rows)
+                decayed_near_v4(&part, terms, rows, own, scale, xt, at, at_low, x_step, yt, bt, bt_low, y_step, near);
+            if (before <= 0) continue;
+            for (int s = 0; s < terms; s++)
+                store_v4(part.row[s],
+                    load_v4(xt + s * x_step) *
+                        decay_v4(scale, load_v4(at + s * x_step), load_low_v4(at_low ? at_low + s * x_step : NULL),
+                            splat_v4(bt[s * y_step + border]), splat_v4(bt_low ? bt_low[s * y_step + border] : 0)));
+            for (int64_t j = 0; j < before; j += 16)
+                decayed_far_v4(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row);
+        }
+        for (int n = 0; n < 16 && own < rows; n++)
+            for (int k = n; k < 16; k++) {
+                const int64_t j = own + k - n;
+                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
+            }
+    }
+}
+
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -492,35 +633,47 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
 }
 
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
+    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
+{
+    decayed_v4(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/64, y, b,
+        b_low, /*y_step=*/288, w, /*w_row=*/64);
+}
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
         c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
         /*a_step=*/64, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
+    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
+{
+    decayed_v4(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/16, y, b,
+        b_low, /*y_step=*/16, w, /*w_row=*/16);
+}
+TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
@@ -564,8 +717,11 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 106496); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 122880); /* [d: 64, i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 139264); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 122880); /* [d: 64, j: 288] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 196608); /* [d: 64, i: 64] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 288] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -590,6 +746,19 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
+            288);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -598,20 +767,9 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
                 }
             }
         }
-        /* weight += (q_tile * k) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-           1.442695f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v4 weight_in = (vec_v4){0};
-                for (int64_t d = 0; d < 64; d++) {
-                    weight_in += (load_v4(q_tile + d * 64 + i) * (k[(j0 + j) * k_row + d])) *
-                        exp2_v4(((load_v4(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
-                        d])) + (load_v4(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0 + j) *
-                        log_decay_k_low_row + d]))) * 1.442695f);
-                }
-                store_v4(weight + j * 64 + i, load_v4(weight + j * 64 + i) + weight_in);
-            }
-        }
+        /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
+        dot0_v4(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile,
+            log_decay_k_tile, log_decay_k_low_tile, weight);
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= (i + query_start), weight, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -625,7 +783,7 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
         /* sum[e][i] += sum over j of v * weight */
         if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+            dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[4] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -636,7 +794,7 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
                 add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
         } else
-            dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+            dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
     }
     /* sum = sum */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -647,7 +805,7 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
         }
     }
     /* out = sum, transposed back */
-    transpose_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -728,7 +886,7 @@ TARGET_v4 APART void rwkv_keys_v4(const struct call *call, int64_t task, const s
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        dot2_v4(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+        dot3_v4(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
     }
 }
 
@@ -839,6 +997,9 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
     float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
     float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 28672); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 32768); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 16] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
@@ -868,7 +1029,7 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
             }
         }
         /* sum_from_state[e][i] = sum over f of state * query */
-        dot3_v4(state + (chunk - chunk0) * 4096, query, sum_from_state);
+        dot4_v4(state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t e = 0; e < 64; e++) {
@@ -878,26 +1039,28 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
         }
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+                log_decay_k_low_tile_2, 16);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     store_v4(weight + j * 16 + i, splat_v4(0.0f));
                 }
             }
-            /* weight += (q_tile * k) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-               log_decay_k_low)) * 1.442695f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    vec_v4 weight_in = (vec_v4){0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        weight_in += (load_v4(q_tile + d * 16 + i) * (k[(j0 + j) * k_row + d])) *
-                            exp2_v4(((load_v4(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
-                            d])) + (load_v4(log_decay_q_low_tile + d * 16 + i) - (log_decay_k_low[(j0 + j) *
-                            log_decay_k_low_row + d]))) * 1.442695f);
-                    }
-                    store_v4(weight + j * 16 + i, load_v4(weight + j * 16 + i) + weight_in);
-                }
-            }
+            /* weight[j][i] += sum over d of k_tile_2 * q_tile * a decay, for j up to the query's last key */
+            dot5_v4(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile_2,
+                log_decay_k_tile_2, log_decay_k_low_tile_2, weight);
             if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -912,7 +1075,7 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
             /* sum[e][i] += sum over j of v * weight */
             if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot4_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot6_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[1] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -924,7 +1087,7 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
                     add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
             } else
-                dot5_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot7_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -933,7 +1096,7 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
             }
         }
         /* out = sum, transposed back */
-        transpose_v4(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_out_v4(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
     }
 }
 
@@ -992,7 +1155,7 @@ TARGET_v4 static void rwkv_terms_v4(const struct call *call, int64_t task, unsig
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_out_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
 }
 #endif
 
@@ -1089,15 +1252,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 8; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1105,6 +1272,18 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -1281,6 +1460,131 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
+/* The sums below add this number of terms at a time. */
+#define PART_v3 32
+
+/* Numbers of up to PART_v3 terms, for one vector of lanes. In the rows of two vectors, the second is for the key of the
+   first lane and later keys, and the first vector is 0. */
+struct decayed_part_v3 {
+    float row[PART_v3][8], key[PART_v3][2 * 8], log[PART_v3][2 * 8], low[PART_v3][2 * 8],
+        fade[PART_v3][2 * 8];
+};
+
+/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
+TARGET_v3 INLINE vec_v3 decay_v3(float scale, vec_v3 a, vec_v3 a_low, vec_v3 b, vec_v3 b_low)
+{
+    return exp2_v3(((a - b) + (a_low - b_low)) * scale);
+}
+
+TARGET_v3 INLINE vec_v3 load_low_v3(const float *p) { return p ? load_v3(p) : (vec_v3){0}; }
+
+/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
+TARGET_v3 INLINE void near_keys_v3(struct decayed_part_v3 *part, int t, int64_t rows, int64_t first, const float *y,
+    const float *b, const float *b_low)
+{
+    for (int l = 0; l < 8; l++) {
+        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
+        part->key[t][8 + l] = j == nearest ? y[j] : 0;
+        part->log[t][8 + l] = b[nearest];
+        part->low[t][8 + l] = b_low ? b_low[nearest] : 0;
+    }
+}
+
+/* Adds the terms of the keys that are at most 8 - 1 before the query of their lane, and not before `first`.
+   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
+   keys. So no exponent is positive. */
+TARGET_v3 INLINE void decayed_near_v3(struct decayed_part_v3 *part, int terms, int64_t rows, int64_t first,
+    const float scale, const float *x, const float *a, const float *a_low, int64_t x_step, const float *y,
+        const float *b,
+    const float *b_low, int64_t y_step, vec_v3 *near)
+{
+    const int whole = first >= 0 && first + 8 <= rows;
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
+        if (whole) {
+            store_v3(part->key[t] + 8, load_v3(y + first));
+            store_v3(part->log[t] + 8, load_v3(b + first));
+            store_v3(part->low[t] + 8, load_low_v3(b_low ? b_low + first : NULL));
+        } else
+            near_keys_v3(part, t, rows, first, y, b, b_low);
+        store_v3(part->key[t], (vec_v3){0});
+        part->log[t][8 - 1] = part->log[t][8];
+        part->low[t][8 - 1] = part->low[t][8];
+    }
+    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
+        const vec_v3 log = load_v3(part->log[t] + 8), low = load_v3(part->low[t] + 8);
+        store_v3(part->fade[t], (vec_v3){0});
+        store_v3(part->fade[t] + 8,
+            decay_v3(scale, log, low, load_v3(part->log[t] + 8 - 1), load_v3(part->low[t] + 8 - 1)));
+        store_v3(part->row[t], load_v3(x) * decay_v3(scale, load_v3(a), load_low_v3(a_low), log, low));
+    }
+    vec_v3 sum[8];
+    UNROLL for (int n = 0; n < 8; n++) sum[n] = (vec_v3){0};
+    for (int t = 0; t < terms; t++) {
+        vec_v3 row = load_v3(part->row[t]);
+        UNROLL for (int n = 0; n < 8; n++) {
+            sum[n] += row * load_v3(part->key[t] + 8 - n);
+            row *= load_v3(part->fade[t] + 8 - n);
+        }
+    }
+    UNROLL for (int n = 0; n < 8; n++) near[n] += sum[n];
+}
+
+/* Adds the terms of the keys from j on, up to 8 of them, none after the border. Decays are products of those up
+   to the border and from there on. */
+TARGET_v3 INLINE void decayed_far_v3(struct decayed_part_v3 *part, int terms, int64_t j, int64_t border,
+    const float times,
+    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row)
+{
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
+        store_v3(part->key[t],
+            load_v3(y + j) * decay_v3(scale, splat_v3(b[border]), splat_v3(b_low ? b_low[border] : 0), load_v3(b + j),
+                                load_low_v3(b_low ? b_low + j : NULL)));
+    vec_v3 sum[8];
+    UNROLL for (int n = 0; n < 8; n++) sum[n] = (vec_v3){0};
+    for (int t = 0; t < terms; t++) {
+        const vec_v3 row = load_v3(part->row[t]);
+        UNROLL for (int n = 0; n < 8; n++) sum[n] += part->key[t][n] * row;
+    }
+    UNROLL for (int n = 0; n < 8; n++)
+        if (j + n <= border) store_v3(w + n * w_row, load_v3(w + n * w_row) + sum[n] * times);
+}
+
+/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
+   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
+   and queries. */
+TARGET_v3 INLINE void decayed_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
+    const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
+    const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
+{
+    struct decayed_part_v3 part;
+    for (int64_t l = 0; l < lanes; l += 8) {
+        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
+        vec_v3 near[8];
+        for (int n = 0; n < 8; n++) near[n] = (vec_v3){0};
+        for (int64_t t = 0; t < steps; t += PART_v3) {
+            const int terms = steps - t < PART_v3 ? (int)(steps - t) : PART_v3;
+            const float *const xt = x + t * x_step + l, *const at = a + t * x_step + l,
+                       *const at_low = a_low ? a_low + t * x_step + l : NULL, *const yt = y + t * y_step,
+                       *const bt = b + t * y_step, *const bt_low = b_low ? b_low + t * y_step : NULL;
+            if (own < rows)
+                decayed_near_v3(&part, terms, rows, own, scale, xt, at, at_low, x_step, yt, bt, bt_low, y_step, near);
+            if (before <= 0) continue;
+            for (int s = 0; s < terms; s++)
+                store_v3(part.row[s],
+                    load_v3(xt + s * x_step) *
+                        decay_v3(scale, load_v3(at + s * x_step), load_low_v3(at_low ? at_low + s * x_step : NULL),
+                            splat_v3(bt[s * y_step + border]), splat_v3(bt_low ? bt_low[s * y_step + border] : 0)));
+            for (int64_t j = 0; j < before; j += 8)
+                decayed_far_v3(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row);
+        }
+        for (int n = 0; n < 8 && own < rows; n++)
+            for (int k = n; k < 8; k++) {
+                const int64_t j = own + k - n;
+                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
+            }
+    }
+}
+
 /* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1299,35 +1603,47 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
 }
 
 /* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
+    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
+{
+    decayed_v3(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/64, y, b,
+        b_low, /*y_step=*/288, w, /*w_row=*/64);
+}
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
         c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
+    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
+{
+    decayed_v3(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/16, y, b,
+        b_low, /*y_step=*/16, w, /*w_row=*/16);
+}
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
@@ -1371,8 +1687,11 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 106496); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 122880); /* [d: 64, i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 139264); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 122880); /* [d: 64, j: 288] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 196608); /* [d: 64, i: 64] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 288] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -1397,6 +1716,19 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
+            288);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1405,20 +1737,9 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
                 }
             }
         }
-        /* weight += (q_tile * k) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-           1.442695f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v3 weight_in = (vec_v3){0};
-                for (int64_t d = 0; d < 64; d++) {
-                    weight_in += (load_v3(q_tile + d * 64 + i) * (k[(j0 + j) * k_row + d])) *
-                        exp2_v3(((load_v3(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
-                        d])) + (load_v3(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0 + j) *
-                        log_decay_k_low_row + d]))) * 1.442695f);
-                }
-                store_v3(weight + j * 64 + i, load_v3(weight + j * 64 + i) + weight_in);
-            }
-        }
+        /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
+        dot0_v3(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile,
+            log_decay_k_tile, log_decay_k_low_tile, weight);
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= (i + query_start), weight, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1432,7 +1753,7 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
         /* sum[e][i] += sum over j of v * weight */
         if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+            dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[8] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1442,7 +1763,7 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
                 add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
         } else
-            dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+            dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
     }
     /* sum = sum */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1453,7 +1774,7 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
         }
     }
     /* out = sum, transposed back */
-    transpose_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1534,7 +1855,7 @@ TARGET_v3 APART void rwkv_keys_v3(const struct call *call, int64_t task, const s
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        dot2_v3(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+        dot3_v3(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
     }
 }
 
@@ -1645,6 +1966,9 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
     float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
     float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 28672); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 32768); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 16] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
@@ -1674,7 +1998,7 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
             }
         }
         /* sum_from_state[e][i] = sum over f of state * query */
-        dot3_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
+        dot4_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
@@ -1686,6 +2010,19 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
         }
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+                log_decay_k_low_tile_2, 16);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1694,20 +2031,9 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
                     }
                 }
             }
-            /* weight += (q_tile * k) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-               log_decay_k_low)) * 1.442695f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    vec_v3 weight_in = (vec_v3){0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        weight_in += (load_v3(q_tile + d * 16 + i) * (k[(j0 + j) * k_row + d])) *
-                            exp2_v3(((load_v3(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
-                            d])) + (load_v3(log_decay_q_low_tile + d * 16 + i) - (log_decay_k_low[(j0 + j) *
-                            log_decay_k_low_row + d]))) * 1.442695f);
-                    }
-                    store_v3(weight + j * 16 + i, load_v3(weight + j * 16 + i) + weight_in);
-                }
-            }
+            /* weight[j][i] += sum over d of k_tile_2 * q_tile * a decay, for j up to the query's last key */
+            dot5_v3(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile_2,
+                log_decay_k_tile_2, log_decay_k_low_tile_2, weight);
             if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -1722,7 +2048,7 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
             /* sum[e][i] += sum over j of v * weight */
             if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot6_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1734,7 +2060,7 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
             } else
-                dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -1745,7 +2071,7 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
             }
         }
         /* out = sum, transposed back */
-        transpose_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_out_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
     }
 }
 
@@ -1804,7 +2130,7 @@ TARGET_v3 static void rwkv_terms_v3(const struct call *call, int64_t task, unsig
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_out_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
 }
 #endif
 
@@ -1892,15 +2218,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early. */
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 4; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -1908,6 +2238,18 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+}
+
+APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2083,6 +2425,133 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
+/* The sums below add this number of terms at a time. */
+#define PART_any 32
+
+/* Numbers of up to PART_any terms, for one vector of lanes. In the rows of two vectors,
+   the second is for the key of the
+   first lane and later keys, and the first vector is 0. */
+struct decayed_part_any {
+    float row[PART_any][4], key[PART_any][2 * 4], log[PART_any][2 * 4], low[PART_any][2 * 4],
+        fade[PART_any][2 * 4];
+};
+
+/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
+INLINE vec_any decay_any(float scale, vec_any a, vec_any a_low, vec_any b, vec_any b_low)
+{
+    return exp2_any(((a - b) + (a_low - b_low)) * scale);
+}
+
+INLINE vec_any load_low_any(const float *p) { return p ? load_any(p) : (vec_any){0}; }
+
+/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
+INLINE void near_keys_any(struct decayed_part_any *part, int t, int64_t rows, int64_t first, const float *y,
+    const float *b, const float *b_low)
+{
+    for (int l = 0; l < 4; l++) {
+        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
+        part->key[t][4 + l] = j == nearest ? y[j] : 0;
+        part->log[t][4 + l] = b[nearest];
+        part->low[t][4 + l] = b_low ? b_low[nearest] : 0;
+    }
+}
+
+/* Adds the terms of the keys that are at most 4 - 1 before the query of their lane, and not before `first`.
+   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
+   keys. So no exponent is positive. */
+INLINE void decayed_near_any(struct decayed_part_any *part, int terms, int64_t rows, int64_t first,
+    const float scale, const float *x, const float *a, const float *a_low, int64_t x_step, const float *y,
+        const float *b,
+    const float *b_low, int64_t y_step, vec_any *near)
+{
+    const int whole = first >= 0 && first + 4 <= rows;
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
+        if (whole) {
+            store_any(part->key[t] + 4, load_any(y + first));
+            store_any(part->log[t] + 4, load_any(b + first));
+            store_any(part->low[t] + 4, load_low_any(b_low ? b_low + first : NULL));
+        } else
+            near_keys_any(part, t, rows, first, y, b, b_low);
+        store_any(part->key[t], (vec_any){0});
+        part->log[t][4 - 1] = part->log[t][4];
+        part->low[t][4 - 1] = part->low[t][4];
+    }
+    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
+        const vec_any log = load_any(part->log[t] + 4), low = load_any(part->low[t] + 4);
+        store_any(part->fade[t], (vec_any){0});
+        store_any(part->fade[t] + 4,
+            decay_any(scale, log, low, load_any(part->log[t] + 4 - 1), load_any(part->low[t] + 4 - 1)));
+        store_any(part->row[t], load_any(x) * decay_any(scale, load_any(a), load_low_any(a_low), log, low));
+    }
+    vec_any sum[4];
+    UNROLL for (int n = 0; n < 4; n++) sum[n] = (vec_any){0};
+    for (int t = 0; t < terms; t++) {
+        vec_any row = load_any(part->row[t]);
+        UNROLL for (int n = 0; n < 4; n++) {
+            sum[n] += row * load_any(part->key[t] + 4 - n);
+            row *= load_any(part->fade[t] + 4 - n);
+        }
+    }
+    UNROLL for (int n = 0; n < 4; n++) near[n] += sum[n];
+}
+
+/* Adds the terms of the keys from j on, up to 4 of them, none after the border. Decays are products of those up
+   to the border and from there on. */
+INLINE void decayed_far_any(struct decayed_part_any *part, int terms, int64_t j, int64_t border, const float times,
+    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row)
+{
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
+        store_any(part->key[t],
+            load_any(y + j) * decay_any(scale, splat_any(b[border]), splat_any(b_low ? b_low[border] : 0),
+                load_any(b + j),
+                                load_low_any(b_low ? b_low + j : NULL)));
+    vec_any sum[4];
+    UNROLL for (int n = 0; n < 4; n++) sum[n] = (vec_any){0};
+    for (int t = 0; t < terms; t++) {
+        const vec_any row = load_any(part->row[t]);
+        UNROLL for (int n = 0; n < 4; n++) sum[n] += part->key[t][n] * row;
+    }
+    UNROLL for (int n = 0; n < 4; n++)
+        if (j + n <= border) store_any(w + n * w_row, load_any(w + n * w_row) + sum[n] * times);
+}
+
+/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
+   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
+   and queries. */
+INLINE void decayed_any(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
+    const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
+    const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
+{
+    struct decayed_part_any part;
+    for (int64_t l = 0; l < lanes; l += 4) {
+        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
+        vec_any near[4];
+        for (int n = 0; n < 4; n++) near[n] = (vec_any){0};
+        for (int64_t t = 0; t < steps; t += PART_any) {
+            const int terms = steps - t < PART_any ? (int)(steps - t) : PART_any;
+            const float *const xt = x + t * x_step + l, *const at = a + t * x_step + l,
+                       *const at_low = a_low ? a_low + t * x_step + l : NULL, *const yt = y + t * y_step,
+                       *const bt = b + t * y_step, *const bt_low = b_low ? b_low + t * y_step : NULL;
+            if (own < rows)
+                decayed_near_any(&part, terms, rows, own, scale, xt, at, at_low, x_step, yt, bt, bt_low, y_step, near);
+            if (before <= 0) continue;
+            for (int s = 0; s < terms; s++)
+                store_any(part.row[s],
+                    load_any(xt + s * x_step) *
+                        decay_any(scale, load_any(at + s * x_step), load_low_any(at_low ? at_low + s * x_step : NULL),
+                            splat_any(bt[s * y_step + border]), splat_any(bt_low ? bt_low[s * y_step + border] : 0)));
+            for (int64_t j = 0; j < before; j += 4)
+                decayed_far_any(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l,
+                    w_row);
+        }
+        for (int n = 0; n < 4 && own < rows; n++)
+            for (int k = n; k < 4; k++) {
+                const int64_t j = own + k - n;
+                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
+            }
+    }
+}
+
 /* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -2101,35 +2570,47 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
 }
 
 /* The functions for the products below. Each calls dot_any or a similar function with constants. */
-APART void dot0_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot0_any(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a, const float *a_low,
+    const float *y, const float *b, const float *b_low, float *w)
+{
+    decayed_any(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/64, y, b,
+        b_low, /*y_step=*/288, w, /*w_row=*/64);
+}
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot3_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot5_any(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a, const float *a_low,
+    const float *y, const float *b, const float *b_low, float *w)
+{
+    decayed_any(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/16, y, b,
+        b_low, /*y_step=*/16, w, /*w_row=*/16);
+}
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
@@ -2173,8 +2654,11 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 106496); /* [d: 64, i: 64] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 122880); /* [d: 64, i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 139264); /* [d: 64, i: 64] */
+    float *const k_tile = (float *)(void *)(work + 122880); /* [d: 64, j: 288] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 196608); /* [d: 64, i: 64] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 288] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -2199,6 +2683,19 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 288);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2207,20 +2704,9 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
                 }
             }
         }
-        /* weight += (q_tile * k) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-           1.442695f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_any weight_in = (vec_any){0};
-                for (int64_t d = 0; d < 64; d++) {
-                    weight_in += (load_any(q_tile + d * 64 + i) * (k[(j0 + j) * k_row + d])) *
-                        exp2_any(((load_any(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
-                        d])) + (load_any(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0 + j) *
-                        log_decay_k_low_row + d]))) * 1.442695f);
-                }
-                store_any(weight + j * 64 + i, load_any(weight + j * 64 + i) + weight_in);
-            }
-        }
+        /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
+        dot0_any(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile,
+            log_decay_k_tile, log_decay_k_low_tile, weight);
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= (i + query_start), weight, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2234,7 +2720,7 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
         /* sum[e][i] += sum over j of v * weight */
         if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            dot0_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+            dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[16] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2245,7 +2731,7 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
                 add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, weight + j * 64, in_region, i1 - i0);
             }
         } else
-            dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+            dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
     }
     /* sum = sum */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2256,7 +2742,7 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
         }
     }
     /* out = sum, transposed back */
-    transpose_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2337,7 +2823,7 @@ APART void rwkv_keys_any(const struct call *call, int64_t task, const struct par
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        dot2_any(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+        dot3_any(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
     }
 }
 
@@ -2448,6 +2934,9 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
     float *const q_tile = (float *)(void *)(part->work + 16384); /* [d: 64, i: 16] */
     float *const log_decay_q_tile = (float *)(void *)(part->work + 20480); /* [d: 64, i: 16] */
     float *const log_decay_q_low_tile = (float *)(void *)(part->work + 24576); /* [d: 64, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 28672); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 32768); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 16] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
@@ -2477,7 +2966,7 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
             }
         }
         /* sum_from_state[e][i] = sum over f of state * query */
-        dot3_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
+        dot4_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
@@ -2489,6 +2978,19 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
         }
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
+            /* k_tile_2 = k, with zeros beyond the last row */
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+                log_decay_k_low_tile_2, 16);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
@@ -2497,20 +2999,9 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
                     }
                 }
             }
-            /* weight += (q_tile * k) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-               log_decay_k_low)) * 1.442695f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    vec_any weight_in = (vec_any){0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        weight_in += (load_any(q_tile + d * 16 + i) * (k[(j0 + j) * k_row + d])) *
-                            exp2_any(((load_any(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) * log_decay_k_row
-                            + d])) + (load_any(log_decay_q_low_tile + d * 16 + i) - (log_decay_k_low[(j0 + j) *
-                            log_decay_k_low_row + d]))) * 1.442695f);
-                    }
-                    store_any(weight + j * 16 + i, load_any(weight + j * 16 + i) + weight_in);
-                }
-            }
+            /* weight[j][i] += sum over d of k_tile_2 * q_tile * a decay, for j up to the query's last key */
+            dot5_any(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile_2,
+                log_decay_k_tile_2, log_decay_k_low_tile_2, weight);
             if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2525,7 +3016,7 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
             /* sum[e][i] += sum over j of v * weight */
             if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 * v_row,
                 v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot6_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2537,7 +3028,7 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight + j * 16, in_region, i1 - i0);
                 }
             } else
-                dot5_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+                dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -2548,7 +3039,7 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
             }
         }
         /* out = sum, transposed back */
-        transpose_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_out_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
     }
 }
 
@@ -2607,7 +3098,7 @@ static void rwkv_terms_any(const struct call *call, int64_t task, unsigned char 
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_out_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
 }
 
 /* ==== which version this machine runs ==== */
@@ -2630,21 +3121,21 @@ static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
-        if (n_k >= 33) return (struct version){.head = rwkv_linear_v4, .tile = -1, .own = 28672, .of_token = 4160,
+        if (n_k >= 33) return (struct version){.head = rwkv_linear_v4, .tile = -1, .own = 40960, .of_token = 4160,
             .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-        return (struct version){.rows = rwkv_rows_v4, .tile = 64, .own = 155648, .of_pair = 128};
+        return (struct version){.rows = rwkv_rows_v4, .tile = 64, .own = 376832, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
-        if (n_k >= 33) return (struct version){.head = rwkv_linear_v3, .tile = -1, .own = 28672, .of_token = 4160,
+        if (n_k >= 33) return (struct version){.head = rwkv_linear_v3, .tile = -1, .own = 40960, .of_token = 4160,
             .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-        return (struct version){.rows = rwkv_rows_v3, .tile = 64, .own = 155648, .of_pair = 128};
+        return (struct version){.rows = rwkv_rows_v3, .tile = 64, .own = 376832, .of_pair = 128};
     }
 #endif
-    if (n_k >= 33) return (struct version){.head = rwkv_linear_any, .tile = -1, .own = 28672, .of_token = 4160,
+    if (n_k >= 33) return (struct version){.head = rwkv_linear_any, .tile = -1, .own = 40960, .of_token = 4160,
         .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-    return (struct version){.rows = rwkv_rows_any, .tile = 64, .own = 155648, .of_pair = 128};
+    return (struct version){.rows = rwkv_rows_any, .tile = 64, .own = 376832, .of_pair = 128};
 }
 
 
@@ -2814,6 +3305,9 @@ static size_t prefix_bytes(const struct attn_problem *p)
     return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
 }
 
+/* Returns whether each query is at the position of a key, so that queries need no arrays. */
+static int queries_at_keys(const struct attn_problem *p) { return !p->query_start && p->n_q <= p->n_k; }
+
 /* Sets pointers and strides of the prefix sums, which begin at `at`. */
 static void set_prefix_sums(struct call *call, unsigned char *at)
 {
@@ -2827,6 +3321,10 @@ static void set_prefix_sums(struct call *call, unsigned char *at)
     call->log_decay_k_low = call->log_decay_chunk_low = (float *)(void *)(at + 2 * of_queries + of_keys);
     call->log_decay_q_at = call->log_decay_q_low_at = queries;
     call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
+    if (!queries_at_keys(p)) return;
+    call->log_decay_q = call->log_decay_k + (p->n_k - p->n_q) * 64;
+    call->log_decay_q_low = call->log_decay_k_low + (p->n_k - p->n_q) * 64;
+    call->log_decay_q_at = call->log_decay_q_low_at = keys;
 }
 
 /* Adds x to high + low. `low` is the rounding error of `high`. */
@@ -2837,13 +3335,15 @@ INLINE void add_to_sum(double *high, double *low, double x)
     *high = sum;
 }
 
-/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries. */
+/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries, if
+   there are such arrays. */
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-    float *const sum = call->log_decay_k + task * n_k * 64, *const sum_low = call->log_decay_k_low + task * n_k * 64,
-        *const of_query = call->log_decay_q + task * n_q * 64,
-        *const of_query_low = call->log_decay_q_low + task * n_q * 64;
+    float *restrict const sum = call->log_decay_k + task * n_k * 64,
+        *restrict const sum_low = call->log_decay_k_low + task * n_k * 64,
+        *restrict const of_query = call->log_decay_q + task * n_q * 64,
+        *restrict const of_query_low = call->log_decay_q_low + task * n_q * 64;
     double high[64] = {0}, low[64] = {0};
     (void)work;
     for (int64_t t = 0; t < n_k; t++)
@@ -2852,13 +3352,16 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
             sum[at] = (float)high[x];
             sum_low[at] = (float)(high[x] - (double)sum[at] + low[x]);
         }
+    if (queries_at_keys(&call->p)) return;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
-    for (int64_t i = 0; i < n_q; i++)
-        for (int64_t x = 0, at = i * 64; x < 64; x++, at++) {
-            const int64_t from = min(first + i, n_k - 1) * 64 + x;
-            of_query[at] = from < 0 ? 0 : sum[from];
-            of_query_low[at] = from < 0 ? 0 : sum_low[from];
+    for (int64_t i = 0; i < n_q; i++) {
+        const int64_t at = i * 64, from = min(first + i, n_k - 1) * 64;
+        for (int64_t x = 0; x < 64 && from < 0; x++) of_query[at + x] = of_query_low[at + x] = 0;
+        for (int64_t x = 0; x < 64 && from >= 0; x++) {
+            of_query[at + x] = sum[from + x];
+            of_query_low[at + x] = sum_low[from + x];
         }
+    }
 }
 
 /* Returns the workspace of a thread, in bytes, for computing prefix sums and corrected values. */

@@ -680,6 +680,7 @@ struct stmt {
     bool window;
     /* - MAP runs the assignments in order at every point of `axes`. The last axis is the lanes. An assignment sees
          the results of earlier assignments.
+         - `where` is a region outside which no statement uses the results. Points there may be left out.
        - DOT computes the sum of row * lane over `axis`. With FOLD_SET, `to` becomes this sum. With FOLD_SUM, `to`
          becomes to * factor + this sum.
          - `to` has the axes [row axis, lane axis].
@@ -754,7 +755,7 @@ int stmts_touching(const struct stmt *s, int a);
 /* Returns the distance between neighbouring indices in a range of the FOR. It is the period with `apart`, otherwise
    1. */
 int64_t stmt_stride(const struct stmt *s);
-/* Returns true if a and b are MAPs over equal axes in equal order. */
+/* Returns true if a and b are MAPs over equal axes in equal order, without regions. */
 bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
 /* Returns a reference to array a. Its subscripts are the INDEX of each axis of a. */
 struct ref loops_ref(const struct loops *l, int a);

@@ -193,7 +193,7 @@ bool stmt_touches(const struct stmt *s, int a)
 
 bool stmt_same_nest(const struct stmt *a, const struct stmt *b)
 {
-    return a->op == LOOPS_MAP && b->op == LOOPS_MAP && a->rank == b->rank &&
+    return a->op == LOOPS_MAP && b->op == LOOPS_MAP && !a->where && !b->where && a->rank == b->rank &&
            memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
 }
 

@@ -257,6 +257,7 @@ static void run_map(struct machine *e, const struct stmt *s)
         used[k] = operands_of(s->assign[k].expr);
     }
     do {
+        if (s->where && !expr_eval_int(s->where, &env)) continue;
         for (int n = 0; n < s->assigns && !e->error; n++) {
             const struct assign *a = &s->assign[n];
             uint32_t bad = 0;

@@ -103,6 +103,10 @@ static void print_map(const struct loops *l, const struct stmt *s, int indent, s
     }
     text_add(out, s->coarse ? " coarse " : " ");
     axes_print(l->module, s->rank, s->axes, out);
+    if (s->where) {
+        text_add(out, " within ");
+        print_expr(l, s, s->where, out);
+    }
     if (indent < 0 || (size_t)indent + line.length < LINE || s->assigns < 2)
         text_add(out, " { %s }", line.data ? line.data : "");
     else {
@@ -359,6 +363,7 @@ static void read_map(struct reader *r, struct stmt *s)
 {
     s->coarse = reader_take(r, "coarse");
     reader_axes(r, &s->rank, s->axes);
+    if (reader_take(r, "within")) s->where = reader_expr(r);
     reader_expect(r, "{");
     r->operands = 0;
     do {

@@ -17,6 +17,7 @@ struct scope {
     int64_t step[MAX_AXES];                     /* member `step` of the FOR over the axis; 0 if there is no FOR */
     bool window[MAX_AXES];                      /* true if inner FORs divide the range of the FOR over the axis */
     bool parallel[MAX_AXES], ordered[MAX_AXES]; /* members `parallel` and `ordered` of the FOR over the axis */
+    int equal[MAX_AXES];                        /* 1 + the axis of an outer FOR whose range the axis has, or 0 */
 };
 
 static const char *complaint(const struct scope *c, const char *format, ...) IR_PRINTF(2, 3);
@@ -119,7 +120,7 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
         if (along < 0) continue;
         const struct axis *axis = &c->module->axis[along];
         bool fixed = axis_is_whole(&c->module->axis[a->axes[k]]);
-        if (!fixed && along != a->axes[k])
+        if (!fixed && along != a->axes[k] && c->equal[along] != a->axes[k] + 1)
             return complaint(c, "%%%s stores the range of '%s' but is indexed along '%s'", a->name,
                              c->module->axis[a->axes[k]].name, axis->name);
         /* Element 0 along a constant axis has index 0. If the tile stores only a part of the axis, element 0 has
@@ -257,6 +258,9 @@ static const char *check_map(const struct scope *c, const struct stmt *s, uint32
         if (!wrong) wrong = check_ref(c, &s->operand[k], nest);
         if (wrong) return wrong;
     }
+    const struct allowed points = {.ranges = true, .index = nest};
+    const char *outside = s->where ? where_check(c->module, s->where, &points) : NULL;
+    if (outside) return complaint(c, "in its region: %s", outside);
     for (int k = 0; k < s->assigns; k++) {
         const struct assign *a = &s->assign[k];
         const char *wrong = check_unpaired(c, &a->to);
@@ -458,6 +462,15 @@ static const char *check_stmt(const struct scope *c, const struct stmt *s)
     return NULL;
 }
 
+/* If the FOR has one iteration with the range of an outer FOR, returns 1 + the axis of this FOR. Otherwise returns 0.
+ */
+static int equal_axis(const struct scope *c, const struct stmt *s)
+{
+    if (s->from->op != EXPR_LO || s->to->op != EXPR_HI || s->from->integer != s->to->integer) return 0;
+    const int axis = (int)s->from->integer;
+    return c->step[axis] > 0 && s->step >= c->step[axis] && !c->window[axis] ? axis + 1 : 0;
+}
+
 static const char *check_body(const struct scope *c, const struct stmt *s)
 {
     for (; s; s = s->next) {
@@ -481,6 +494,7 @@ static const char *check_body(const struct scope *c, const struct stmt *s)
             inner.window[s->axis] = s->window || s->block;
             inner.parallel[s->axis] = s->parallel;
             inner.ordered[s->axis] = s->ordered;
+            inner.equal[s->axis] = equal_axis(c, s);
         }
         wrong = check_body(&inner, s->body);
         if (wrong) return wrong;

@@ -46,10 +46,12 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     if (row >= 0 && ref_computes_with(from, row)) return false; /* rows at computed subscripts have no common stride */
     bool both = (row == s->axes[0] && column == s->axes[1]) || (row == s->axes[1] && column == s->axes[0]);
     if (!both || strcmp(emit_step(x, from, column), "1") != 0 || strcmp(emit_step(x, to, row), "1") != 0) return false;
+    const bool out = x->l->array[to->of].kind == ARRAY_OUTPUT;
     const char *rows = emit_range(x, row), *to_row = emit_step(x, to, column), *name = x->m->axis[row].name;
     emit_line(x, "transpose%s_%s(%s, %s, %s, %s, %s, %s);",
               widens    ? "_widened"
               : narrows ? "_narrowed"
+              : out     ? "_out"
                         : "",
               x->suffix, emit_corner(x, s, from), emit_step(x, from, row), rows, emit_range(x, column),
               emit_corner(x, s, to), to_row);

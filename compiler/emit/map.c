@@ -469,6 +469,7 @@ static void print_nest(struct map *map)
 
 void emit_map(struct emitter *x, const struct stmt *s)
 {
+    if (s->where && emit_decayed(x, s)) return;
     struct map map = {.n = nest_of(x, s, s->rank ? s->axes[s->rank - 1] : -1),
                       .innermost = s->rank > 1 ? LEVEL_ROW : LEVEL_LANE,
                       .outer = -1};

@@ -187,6 +187,9 @@ const char *emit_query_start(struct emitter *x);
 void emit_statements(struct emitter *x, const struct stmt *s);
 /* Prints a DOT statement. (product.c) */
 void emit_dot(struct emitter *x, const struct stmt *s);
+/* Prints a MAP that sums products with decays that differ between elements. Returns false if the MAP has another
+   form. (decayed.c) */
+bool emit_decayed(struct emitter *x, const struct stmt *s);
 /* Prints a SOLVE statement. (solve.c) */
 void emit_solve(struct emitter *x, const struct stmt *s);
 /* Returns the maximum number of lanes of a product into `to` (address.c).

@@ -188,6 +188,18 @@ static bool widens(const struct compilation *c, const struct stmt *s)
            axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
+/* Makes operand *r of a MAP with a region read a copy whose last axis is the rows (emit/decayed.c). */
+static void read_by_row(struct loops *l, struct stmt **loops, int depth, const struct stmt *s, struct ref *r)
+{
+    const int row = s->axes[0];
+    if (!ref_uses_axis(r, row) || ref_uses_axis(r, s->axes[s->rank - 1])) return;
+    for (int f = depth - 1; f >= 0; f--)
+        if (loops[f]->axis == row) {
+            read_copy(l, loops, depth, r, row, loops[f]->step);
+            return;
+        }
+}
+
 /* Makes the copies for a list, in two runs. The first run makes copies that change the order of axes. The second,
    with `widening`, makes copies that widen. */
 static void walk(const struct compilation *c, struct stmt **body, struct stmt **loops, int depth, bool widening)
@@ -224,6 +236,8 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
                 *at = copy;
             } else if (!widening && extent && !along_lanes(c, r, a, lane))
                 read_copy(l, loops, depth, r, lane, extent);
+            else if (!widening && s->op == LOOPS_MAP && s->where && a->kind != ARRAY_TILE)
+                read_by_row(l, loops, depth, s, r);
         }
     }
 }

@@ -298,6 +298,9 @@ static size_t prefix_bytes(const struct attn_problem *p)
     return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, p->n_k)), 2);
 }
 
+/* Returns whether each query is at the position of a key, so that queries need no arrays. */
+static int queries_at_keys(const struct attn_problem *p) { return !p->query_start && p->n_q <= p->n_k; }
+
 /* Sets pointers and strides of the prefix sums, which begin at `at`. */
 static void set_prefix_sums(struct call *call, unsigned char *at)
 {
@@ -311,6 +314,10 @@ static void set_prefix_sums(struct call *call, unsigned char *at)
     call->log_decay_k_low = call->log_decay_chunk_low = (REAL *)(void *)(at + 2 * of_queries + of_keys);
     call->log_decay_q_at = call->log_decay_q_low_at = queries;
     call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
+    if (!queries_at_keys(p)) return;
+    call->log_decay_q = call->log_decay_k + (p->n_k - p->n_q) * PREFIX_ROW;
+    call->log_decay_q_low = call->log_decay_k_low + (p->n_k - p->n_q) * PREFIX_ROW;
+    call->log_decay_q_at = call->log_decay_q_low_at = keys;
 }
 
 /* Adds x to high + low. `low` is the rounding error of `high`. */
@@ -321,13 +328,15 @@ INLINE void add_to_sum(double *high, double *low, double x)
     *high = sum;
 }
 
-/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries. */
+/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries, if
+   there are such arrays. */
 static void add_terms(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-    REAL *const sum = call->log_decay_k + task * n_k * PREFIX_ROW, *const sum_low = call->log_decay_k_low + task * n_k * PREFIX_ROW,
-        *const of_query = call->log_decay_q + task * n_q * PREFIX_ROW,
-        *const of_query_low = call->log_decay_q_low + task * n_q * PREFIX_ROW;
+    REAL *restrict const sum = call->log_decay_k + task * n_k * PREFIX_ROW,
+        *restrict const sum_low = call->log_decay_k_low + task * n_k * PREFIX_ROW,
+        *restrict const of_query = call->log_decay_q + task * n_q * PREFIX_ROW,
+        *restrict const of_query_low = call->log_decay_q_low + task * n_q * PREFIX_ROW;
     double high[PREFIX_ROW] = {0}, low[PREFIX_ROW] = {0};
     (void)work;
     for (int64_t t = 0; t < n_k; t++)
@@ -336,13 +345,16 @@ static void add_terms(const struct call *call, int64_t task, unsigned char *work
             sum[at] = (REAL)high[x];
             sum_low[at] = (REAL)(high[x] - (double)sum[at] + low[x]);
         }
+    if (queries_at_keys(&call->p)) return;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
-    for (int64_t i = 0; i < n_q; i++)
-        for (int64_t x = 0, at = i * PREFIX_ROW; x < PREFIX_ROW; x++, at++) {
-            const int64_t from = min(first + i, n_k - 1) * PREFIX_ROW + x;
-            of_query[at] = from < 0 ? 0 : sum[from];
-            of_query_low[at] = from < 0 ? 0 : sum_low[from];
+    for (int64_t i = 0; i < n_q; i++) {
+        const int64_t at = i * PREFIX_ROW, from = min(first + i, n_k - 1) * PREFIX_ROW;
+        for (int64_t x = 0; x < PREFIX_ROW && from < 0; x++) of_query[at + x] = of_query_low[at + x] = 0;
+        for (int64_t x = 0; x < PREFIX_ROW && from >= 0; x++) {
+            of_query[at + x] = sum[from + x];
+            of_query_low[at + x] = sum_low[from + x];
         }
+    }
 }
 
 #endif
@@ -897,7 +909,8 @@ static void set_prefix_gradients(struct call *call, unsigned char *at)
 {
     call->dlog_decay_q = (REAL *)(void *)at;
     call->dlog_decay_k = call->dlog_decay = (REAL *)(void *)(at + prefix_rows(&call->p, call->p.n_q));
-    call->dlog_decay_q_at = call->log_decay_q_at;
+    call->dlog_decay_q_at = (struct attn_strides){call->p.heads * call->p.n_q * PREFIX_ROW, call->p.n_q * PREFIX_ROW,
+        PREFIX_ROW};
     call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
 }
 

@@ -399,6 +399,129 @@ TARGET INLINE void solve_T(const int64_t lanes, int64_t rows, const REAL *w, int
         solve_lanes_T(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
+/* The sums below add this number of terms at a time. */
+#define PART_T 32
+
+/* Numbers of up to PART_T terms, for one vector of lanes. In the rows of two vectors, the second is for the key of the
+   first lane and later keys, and the first vector is 0. */
+struct decayed_part_T {
+    REAL row[PART_T][LANES], key[PART_T][2 * LANES], log[PART_T][2 * LANES], low[PART_T][2 * LANES],
+        fade[PART_T][2 * LANES];
+};
+
+/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
+TARGET INLINE vec_T decay_T(REAL scale, vec_T a, vec_T a_low, vec_T b, vec_T b_low)
+{
+    return exp2_T(((a - b) + (a_low - b_low)) * scale);
+}
+
+TARGET INLINE vec_T load_low_T(const REAL *p) { return p ? load_T(p) : (vec_T){0}; }
+
+/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
+TARGET INLINE void near_keys_T(struct decayed_part_T *part, int t, int64_t rows, int64_t first, const REAL *y,
+    const REAL *b, const REAL *b_low)
+{
+    for (int l = 0; l < LANES; l++) {
+        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
+        part->key[t][LANES + l] = j == nearest ? y[j] : 0;
+        part->log[t][LANES + l] = b[nearest];
+        part->low[t][LANES + l] = b_low ? b_low[nearest] : 0;
+    }
+}
+
+/* Adds the terms of the keys that are at most LANES - 1 before the query of their lane, and not before `first`.
+   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
+   keys. So no exponent is positive. */
+TARGET INLINE void decayed_near_T(struct decayed_part_T *part, int terms, int64_t rows, int64_t first,
+    const REAL scale, const REAL *x, const REAL *a, const REAL *a_low, int64_t x_step, const REAL *y, const REAL *b,
+    const REAL *b_low, int64_t y_step, vec_T *near)
+{
+    const int whole = first >= 0 && first + LANES <= rows;
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
+        if (whole) {
+            store_T(part->key[t] + LANES, load_T(y + first));
+            store_T(part->log[t] + LANES, load_T(b + first));
+            store_T(part->low[t] + LANES, load_low_T(b_low ? b_low + first : NULL));
+        } else
+            near_keys_T(part, t, rows, first, y, b, b_low);
+        store_T(part->key[t], (vec_T){0});
+        part->log[t][LANES - 1] = part->log[t][LANES];
+        part->low[t][LANES - 1] = part->low[t][LANES];
+    }
+    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
+        const vec_T log = load_T(part->log[t] + LANES), low = load_T(part->low[t] + LANES);
+        store_T(part->fade[t], (vec_T){0});
+        store_T(part->fade[t] + LANES,
+            decay_T(scale, log, low, load_T(part->log[t] + LANES - 1), load_T(part->low[t] + LANES - 1)));
+        store_T(part->row[t], load_T(x) * decay_T(scale, load_T(a), load_low_T(a_low), log, low));
+    }
+    vec_T sum[LANES];
+    UNROLL for (int n = 0; n < LANES; n++) sum[n] = (vec_T){0};
+    for (int t = 0; t < terms; t++) {
+        vec_T row = load_T(part->row[t]);
+        UNROLL for (int n = 0; n < LANES; n++) {
+            sum[n] += row * load_T(part->key[t] + LANES - n);
+            row *= load_T(part->fade[t] + LANES - n);
+        }
+    }
+    UNROLL for (int n = 0; n < LANES; n++) near[n] += sum[n];
+}
+
+/* Adds the terms of the keys from j on, up to LANES of them, none after the border. Decays are products of those up
+   to the border and from there on. */
+TARGET INLINE void decayed_far_T(struct decayed_part_T *part, int terms, int64_t j, int64_t border, const REAL times,
+    const REAL scale, const REAL *y, const REAL *b, const REAL *b_low, int64_t y_step, REAL *w, int64_t w_row)
+{
+    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
+        store_T(part->key[t],
+            load_T(y + j) * decay_T(scale, splat_T(b[border]), splat_T(b_low ? b_low[border] : 0), load_T(b + j),
+                                load_low_T(b_low ? b_low + j : NULL)));
+    vec_T sum[LANES];
+    UNROLL for (int n = 0; n < LANES; n++) sum[n] = (vec_T){0};
+    for (int t = 0; t < terms; t++) {
+        const vec_T row = load_T(part->row[t]);
+        UNROLL for (int n = 0; n < LANES; n++) sum[n] += part->key[t][n] * row;
+    }
+    UNROLL for (int n = 0; n < LANES; n++)
+        if (j + n <= border) store_T(w + n * w_row, load_T(w + n * w_row) + sum[n] * times);
+}
+
+/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
+   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
+   and queries. */
+TARGET INLINE void decayed_T(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const REAL times,
+    const REAL scale, const REAL *x, const REAL *a, const REAL *a_low, const int64_t x_step, const REAL *y,
+    const REAL *b, const REAL *b_low, const int64_t y_step, REAL *w, const int64_t w_row)
+{
+    struct decayed_part_T part;
+    for (int64_t l = 0; l < lanes; l += LANES) {
+        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
+        vec_T near[LANES];
+        for (int n = 0; n < LANES; n++) near[n] = (vec_T){0};
+        for (int64_t t = 0; t < steps; t += PART_T) {
+            const int terms = steps - t < PART_T ? (int)(steps - t) : PART_T;
+            const REAL *const xt = x + t * x_step + l, *const at = a + t * x_step + l,
+                       *const at_low = a_low ? a_low + t * x_step + l : NULL, *const yt = y + t * y_step,
+                       *const bt = b + t * y_step, *const bt_low = b_low ? b_low + t * y_step : NULL;
+            if (own < rows)
+                decayed_near_T(&part, terms, rows, own, scale, xt, at, at_low, x_step, yt, bt, bt_low, y_step, near);
+            if (before <= 0) continue;
+            for (int s = 0; s < terms; s++)
+                store_T(part.row[s],
+                    load_T(xt + s * x_step) *
+                        decay_T(scale, load_T(at + s * x_step), load_low_T(at_low ? at_low + s * x_step : NULL),
+                            splat_T(bt[s * y_step + border]), splat_T(bt_low ? bt_low[s * y_step + border] : 0)));
+            for (int64_t j = 0; j < before; j += LANES)
+                decayed_far_T(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row);
+        }
+        for (int n = 0; n < LANES && own < rows; n++)
+            for (int k = n; k < LANES; k++) {
+                const int64_t j = own + k - n;
+                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
+            }
+    }
+}
+
 #endif
 #if FETCHED
 /* Computes the product without prefetching, because b is in a cache. */

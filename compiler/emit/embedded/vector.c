@@ -518,15 +518,19 @@ TARGET INLINE void exchange_T(vec_T *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of LANES rows and columns, so that cache lines are written at
-   once. Rows are prefetched AHEAD rows early. */
-TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
-    int64_t to_row)
+   once. Rows are prefetched AHEAD rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET INLINE void transpose_some_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
     for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
         const int64_t row = k / (deep / LANES) * LANES, column = k % (deep / LANES) * LANES;
         vec_T t[LANES];
-        UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(from + (row + r + AHEAD) * from_row + column, 0, 2);
+        if (out)
+            UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(to + (column + r + AHEAD) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < LANES; r++)
+                __builtin_prefetch(from + (row + r + AHEAD) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < LANES; r++) t[r] = load_T(from + (row + r) * from_row + column);
         exchange_T(t);
         UNROLL for (int r = 0; r < LANES; r++) store_T(to + (column + r) * to_row + row, t[r]);
@@ -534,6 +538,18 @@ TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, 
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
+    int64_t to_row)
+{
+    transpose_some_T(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET APART void transpose_out_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
+    int64_t to_row)
+{
+    transpose_some_T(from, from_row, rows, columns, to, to_row, 1);
 }
 
 #if !F64
@@ -563,6 +579,7 @@ TARGET APART void transpose_narrowed_T(const REAL *from, int64_t from_row, int64
     for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
         const int64_t row = k % (whole / LANES) * LANES, column = k / (whole / LANES) * LANES;
         vec_T t[LANES];
+        UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(to + (column + r + AHEAD) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < LANES; r++) t[r] = load_T(from + (row + r) * from_row + column);
         exchange_T(t);
         UNROLL for (int r = 0; r < LANES; r++) store_narrowed_T(to + (column + r) * to_row + row, t[r]);

@@ -1,0 +1,54 @@
+/* Notes which pairs need their weight, for weights whose terms decay differently, such as
+   sum over d of q[d] * k[d] * exp(a[d] - b[d]). A pair of a key and an earlier query has a growing factor, which the
+   printer can avoid (emit/decayed.c) because nothing uses the weight. */
+#include "pass.h"
+#include "../analysis/analysis.h"
+
+/* Whether s adds products with exponentials, over its middle axis, to a tile of pairs. */
+static bool sums_decayed(const struct loops *l, const struct stmt *s)
+{
+    if (s->op != LOOPS_MAP || s->rank != 3 || s->assigns != 1 || s->where) return false;
+    const struct assign *const a = &s->assign[0];
+    return a->fold == FOLD_SUM && !a->compensation && l->array[a->to.of].kind == ARRAY_TILE && a->to.rank == 2 &&
+           ref_axis(&a->to, 0) == s->axes[0] && ref_axis(&a->to, 1) == s->axes[2] && expr_has(a->expr, EXPR_EXP2);
+}
+
+/* If s only masks the tile, returns the region that it keeps. */
+static const struct expr *kept_by(const struct stmt *s, const struct ref *tile)
+{
+    if (s->op != LOOPS_MAP || s->assigns != 1 || s->operands != 1 || !ref_equal(&s->assign[0].to, tile)) return NULL;
+    const struct expr *const e = s->assign[0].expr;
+    return e->op == EXPR_SELECT && e->arg[1]->op == EXPR_OPERAND && e->arg[2]->op != EXPR_OPERAND &&
+                   ref_equal(&s->operand[0], tile)
+               ? e->arg[0]
+               : NULL;
+}
+
+/* Returns the region of pairs whose sums later statements use, or NULL if it is not known. */
+static const struct expr *used_by(const struct loops *l, const struct stmt *s)
+{
+    enum { MADE_AND_USED = 3 }; /* the statements that begin the sum, add to it and solve with it */
+    const struct ref *const tile = &s->assign[0].to;
+    const struct stmt *user = s->next;
+    while (user && !stmt_touches(user, tile->of)) user = user->next;
+    if (!user) return NULL;
+    if (user->op != LOOPS_SOLVE) return kept_by(user, tile);
+    const bool only = user->operand[0].of == tile->of && stmts_touching(l->body, tile->of) == MADE_AND_USED;
+    return only && !user->backward && user->axis == s->axes[0] && user->axes[0] == s->axes[2]
+               ? expr_make(l->module, EXPR_LE, expr_leaf(l->module, EXPR_INDEX, user->axis),
+                           expr_leaf(l->module, EXPR_INDEX, user->axes[0]), NULL)
+               : NULL;
+}
+
+static void walk(const struct loops *l, struct stmt *s)
+{
+    for (; s; s = s->next) {
+        walk(l, s->body);
+        if (sums_decayed(l, s)) s->where = used_by(l, s);
+    }
+}
+
+void pass_needed_pairs(struct compilation *c)
+{
+    walk(c->loops, c->loops->body);
+}
