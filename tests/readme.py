@@ -370,7 +370,7 @@ def program_in_c(place, file, title):
     check(done.stdout == wanted + '\n' and '`%s.c`' % name in section, '%s printed %s' % (name, done.stdout))
 
 
-for title in 'Gradients', 'Positions of queries', 'Results for parts of the keys', 'Decoding':
+for title in 'Gradients', 'Positions of queries', 'Masks that several calls share', 'Results for parts of the keys', 'Decoding':
     takes(program_in_c, RUNTIME, title, 'c', '')
 
 

@@ -325,7 +325,7 @@ def accurate_if_quadratic(suite, d, folder, path, judge):
     with open(path) as f: spec = yaml.safe_load(f)
     other = os.path.join(folder, 'quadratic.yaml')
     with open(other, 'w') as f:
-        yaml.safe_dump({k: v for k, v in spec.items() if k != 'schedule'} | {'algorithm': 'quadratic'}, f)
+        yaml.safe_dump({k: v for k, v in spec.items() if k not in ('schedule', 'emit')} | {'algorithm': 'quadratic'}, f)
     return not judge(run(suite, d, folder, other))
 
 
