@@ -527,8 +527,19 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
    first lane and later keys, and the first vector is 0. */
 struct decayed_part_v4 {
     float row[PART_v4][16], key[PART_v4][2 * 16], log[PART_v4][2 * 16], low[PART_v4][2 * 16],
-        fade[PART_v4][2 * 16];
+        fade[PART_v4][2 * 16], x[PART_v4][16], a[PART_v4][16], a_low[PART_v4][16];
 };
+
+/* Copies lanes [from, from + 16) of some terms. Lanes outside [0, lanes) get the nearest lane's number. */
+TARGET_v4 INLINE void copy_lanes_v4(float (*to)[16], int terms, int64_t from, int64_t lanes, const float *x,
+    int64_t x_step)
+{
+    for (int t = 0; t < terms; t++)
+        for (int l = 0; l < 16; l++) {
+            const int64_t lane = from + l < 0 ? 0 : from + l < lanes ? from + l : lanes - 1;
+            to[t][l] = x ? x[t * x_step + lane] : 0;
+        }
+}
 
 /* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
 TARGET_v4 INLINE vec_v4 decay_v4(float scale, vec_v4 a, vec_v4 a_low, vec_v4 b, vec_v4 b_low)
@@ -590,10 +601,12 @@ TARGET_v4 INLINE void decayed_near_v4(struct decayed_part_v4 *part, int terms, i
 }
 
 /* Adds the terms of the keys from j on, up to 16 of them, none after the border. Decays are products of those up
-   to the border and from there on. */
+   to the border and from there on. Only lanes [begin, end) are stored. */
 TARGET_v4 INLINE void decayed_far_v4(struct decayed_part_v4 *part, int terms, int64_t j, int64_t border,
     const float times,
-    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row)
+    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row,
+        int begin,
+    int end)
 {
     for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
         store_v4(part->key[t],
@@ -605,40 +618,57 @@ TARGET_v4 INLINE void decayed_far_v4(struct decayed_part_v4 *part, int terms, in
         const vec_v4 row = load_v4(part->row[t]);
         UNROLL for (int n = 0; n < 16; n++) sum[n] += part->key[t][n] * row;
     }
-    UNROLL for (int n = 0; n < 16; n++)
-        if (j + n <= border) store_v4(w + n * w_row, load_v4(w + n * w_row) + sum[n] * times);
+    UNROLL for (int n = 0; n < 16; n++) {
+        if (j + n > border) continue;
+        if (end - begin == 16)
+            store_v4(w + n * w_row, load_v4(w + n * w_row) + sum[n] * times);
+        else
+            for (int l = begin; l < end; l++) w[n * w_row + l] += sum[n][l] * times;
+    }
 }
 
 /* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
    j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
-   and queries. */
+   and queries. Blocks of queries begin at multiples of 16 among the keys, so that the bits do not depend on where a
+   caller cuts a sequence. */
 TARGET_v4 INLINE void decayed_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
     const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
     const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
 {
     struct decayed_part_v4 part;
-    for (int64_t l = 0; l < lanes; l += 16) {
+    const int64_t skip = (first % 16 + 16) % 16, padded = (lanes + 16 - 1) / 16 * 16;
+    for (int64_t l = -skip; l < lanes; l += 16) {
         const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
+        const int copied = l < 0 || l + 16 > padded, begin = l < 0 ? (int)-l : 0,
+            end = copied && l + 16 > lanes ? (int)(lanes - l) : 16;
         vec_v4 near[16];
         for (int n = 0; n < 16; n++) near[n] = (vec_v4){0};
         for (int64_t t = 0; t < steps; t += PART_v4) {
             const int terms = steps - t < PART_v4 ? (int)(steps - t) : PART_v4;
-            const float *const xt = x + t * x_step + l, *const at = a + t * x_step + l,
-                       *const at_low = a_low ? a_low + t * x_step + l : NULL, *const yt = y + t * y_step,
-                       *const bt = b + t * y_step, *const bt_low = b_low ? b_low + t * y_step : NULL;
+            const float *xt = part.x[0], *at = part.a[0], *at_low = part.a_low[0];
+            const float *const yt = y + t * y_step, *const bt = b + t * y_step,
+                       *const bt_low = b_low ? b_low + t * y_step : NULL;
+            const int64_t xs = copied ? 16 : x_step;
+            if (copied) {
+                copy_lanes_v4(part.x, terms, l, lanes, x + t * x_step, x_step);
+                copy_lanes_v4(part.a, terms, l, lanes, a + t * x_step, x_step);
+                copy_lanes_v4(part.a_low, terms, l, lanes, a_low ? a_low + t * x_step : NULL, x_step);
+            } else
+                xt = x + t * x_step + l, at = a + t * x_step + l, at_low = a_low ? a_low + t * x_step + l : NULL;
             if (own < rows)
-                decayed_near_v4(&part, terms, rows, own, scale, xt, at, at_low, x_step, yt, bt, bt_low, y_step, near);
+                decayed_near_v4(&part, terms, rows, own, scale, xt, at, at_low, xs, yt, bt, bt_low, y_step, near);
             if (before <= 0) continue;
             for (int s = 0; s < terms; s++)
                 store_v4(part.row[s],
-                    load_v4(xt + s * x_step) *
-                        decay_v4(scale, load_v4(at + s * x_step), load_low_v4(at_low ? at_low + s * x_step : NULL),
+                    load_v4(xt + s * xs) *
+                        decay_v4(scale, load_v4(at + s * xs), load_low_v4(at_low ? at_low + s * xs : NULL),
                             splat_v4(bt[s * y_step + border]), splat_v4(bt_low ? bt_low[s * y_step + border] : 0)));
             for (int64_t j = 0; j < before; j += 16)
-                decayed_far_v4(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row);
+                decayed_far_v4(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row,
+                    begin, end);
         }
         for (int n = 0; n < 16 && own < rows; n++)
-            for (int k = n; k < 16; k++) {
+            for (int k = n > begin ? n : begin; k < end; k++) {
                 const int64_t j = own + k - n;
                 if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
             }
@@ -3208,8 +3238,19 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
    first lane and later keys, and the first vector is 0. */
 struct decayed_part_v3 {
     float row[PART_v3][8], key[PART_v3][2 * 8], log[PART_v3][2 * 8], low[PART_v3][2 * 8],
-        fade[PART_v3][2 * 8];
+        fade[PART_v3][2 * 8], x[PART_v3][8], a[PART_v3][8], a_low[PART_v3][8];
 };
+
+/* Copies lanes [from, from + 8) of some terms. Lanes outside [0, lanes) get the nearest lane's number. */
+TARGET_v3 INLINE void copy_lanes_v3(float (*to)[8], int terms, int64_t from, int64_t lanes, const float *x,
+    int64_t x_step)
+{
+    for (int t = 0; t < terms; t++)
+        for (int l = 0; l < 8; l++) {
+            const int64_t lane = from + l < 0 ? 0 : from + l < lanes ? from + l : lanes - 1;
+            to[t][l] = x ? x[t * x_step + lane] : 0;
+        }
+}
 
 /* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
 TARGET_v3 INLINE vec_v3 decay_v3(float scale, vec_v3 a, vec_v3 a_low, vec_v3 b, vec_v3 b_low)
@@ -3271,10 +3312,12 @@ TARGET_v3 INLINE void decayed_near_v3(struct decayed_part_v3 *part, int terms, i
 }
 
 /* Adds the terms of the keys from j on, up to 8 of them, none after the border. Decays are products of those up
-   to the border and from there on. */
+   to the border and from there on. Only lanes [begin, end) are stored. */
 TARGET_v3 INLINE void decayed_far_v3(struct decayed_part_v3 *part, int terms, int64_t j, int64_t border,
     const float times,
-    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row)
+    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row,
+        int begin,
+    int end)
 {
     for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
         store_v3(part->key[t],
@@ -3286,40 +3329,57 @@ TARGET_v3 INLINE void decayed_far_v3(struct decayed_part_v3 *part, int terms, in
         const vec_v3 row = load_v3(part->row[t]);
         UNROLL for (int n = 0; n < 8; n++) sum[n] += part->key[t][n] * row;
     }
-    UNROLL for (int n = 0; n < 8; n++)
-        if (j + n <= border) store_v3(w + n * w_row, load_v3(w + n * w_row) + sum[n] * times);
+    UNROLL for (int n = 0; n < 8; n++) {
+        if (j + n > border) continue;
+        if (end - begin == 8)
+            store_v3(w + n * w_row, load_v3(w + n * w_row) + sum[n] * times);
+        else
+            for (int l = begin; l < end; l++) w[n * w_row + l] += sum[n][l] * times;
+    }
 }
 
 /* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
    j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
-   and queries. */
+   and queries. Blocks of queries begin at multiples of 8 among the keys, so that the bits do not depend on where a
+   caller cuts a sequence. */
 TARGET_v3 INLINE void decayed_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
     const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
     const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
 {
     struct decayed_part_v3 part;
-    for (int64_t l = 0; l < lanes; l += 8) {
+    const int64_t skip = (first % 8 + 8) % 8, padded = (lanes + 8 - 1) / 8 * 8;
+    for (int64_t l = -skip; l < lanes; l += 8) {
         const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
+        const int copied = l < 0 || l + 8 > padded, begin = l < 0 ? (int)-l : 0,
+            end = copied && l + 8 > lanes ? (int)(lanes - l) : 8;
         vec_v3 near[8];
         for (int n = 0; n < 8; n++) near[n] = (vec_v3){0};
         for (int64_t t = 0; t < steps; t += PART_v3) {
             const int terms = steps - t < PART_v3 ? (int)(steps - t) : PART_v3;
-            const float *const xt = x + t * x_step + l, *const at = a + t * x_step + l,
-                       *const at_low = a_low ? a_low + t * x_step + l : NULL, *const yt = y + t * y_step,
-                       *const bt = b + t * y_step, *const bt_low = b_low ? b_low + t * y_step : NULL;
+            const float *xt = part.x[0], *at = part.a[0], *at_low = part.a_low[0];
+            const float *const yt = y + t * y_step, *const bt = b + t * y_step,
+                       *const bt_low = b_low ? b_low + t * y_step : NULL;
+            const int64_t xs = copied ? 8 : x_step;
+            if (copied) {
+                copy_lanes_v3(part.x, terms, l, lanes, x + t * x_step, x_step);
+                copy_lanes_v3(part.a, terms, l, lanes, a + t * x_step, x_step);
+                copy_lanes_v3(part.a_low, terms, l, lanes, a_low ? a_low + t * x_step : NULL, x_step);
+            } else
+                xt = x + t * x_step + l, at = a + t * x_step + l, at_low = a_low ? a_low + t * x_step + l : NULL;
             if (own < rows)
-                decayed_near_v3(&part, terms, rows, own, scale, xt, at, at_low, x_step, yt, bt, bt_low, y_step, near);
+                decayed_near_v3(&part, terms, rows, own, scale, xt, at, at_low, xs, yt, bt, bt_low, y_step, near);
             if (before <= 0) continue;
             for (int s = 0; s < terms; s++)
                 store_v3(part.row[s],
-                    load_v3(xt + s * x_step) *
-                        decay_v3(scale, load_v3(at + s * x_step), load_low_v3(at_low ? at_low + s * x_step : NULL),
+                    load_v3(xt + s * xs) *
+                        decay_v3(scale, load_v3(at + s * xs), load_low_v3(at_low ? at_low + s * xs : NULL),
                             splat_v3(bt[s * y_step + border]), splat_v3(bt_low ? bt_low[s * y_step + border] : 0)));
             for (int64_t j = 0; j < before; j += 8)
-                decayed_far_v3(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row);
+                decayed_far_v3(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row,
+                    begin, end);
         }
         for (int n = 0; n < 8 && own < rows; n++)
-            for (int k = n; k < 8; k++) {
+            for (int k = n > begin ? n : begin; k < end; k++) {
                 const int64_t j = own + k - n;
                 if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
             }
@@ -5910,8 +5970,18 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
    first lane and later keys, and the first vector is 0. */
 struct decayed_part_any {
     float row[PART_any][4], key[PART_any][2 * 4], log[PART_any][2 * 4], low[PART_any][2 * 4],
-        fade[PART_any][2 * 4];
+        fade[PART_any][2 * 4], x[PART_any][4], a[PART_any][4], a_low[PART_any][4];
 };
+
+/* Copies lanes [from, from + 4) of some terms. Lanes outside [0, lanes) get the nearest lane's number. */
+INLINE void copy_lanes_any(float (*to)[4], int terms, int64_t from, int64_t lanes, const float *x, int64_t x_step)
+{
+    for (int t = 0; t < terms; t++)
+        for (int l = 0; l < 4; l++) {
+            const int64_t lane = from + l < 0 ? 0 : from + l < lanes ? from + l : lanes - 1;
+            to[t][l] = x ? x[t * x_step + lane] : 0;
+        }
+}
 
 /* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
 INLINE vec_any decay_any(float scale, vec_any a, vec_any a_low, vec_any b, vec_any b_low)
@@ -5973,9 +6043,11 @@ INLINE void decayed_near_any(struct decayed_part_any *part, int terms, int64_t r
 }
 
 /* Adds the terms of the keys from j on, up to 4 of them, none after the border. Decays are products of those up
-   to the border and from there on. */
+   to the border and from there on. Only lanes [begin, end) are stored. */
 INLINE void decayed_far_any(struct decayed_part_any *part, int terms, int64_t j, int64_t border, const float times,
-    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row)
+    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row,
+        int begin,
+    int end)
 {
     for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
         store_any(part->key[t],
@@ -5988,41 +6060,57 @@ INLINE void decayed_far_any(struct decayed_part_any *part, int terms, int64_t j,
         const vec_any row = load_any(part->row[t]);
         UNROLL for (int n = 0; n < 4; n++) sum[n] += part->key[t][n] * row;
     }
-    UNROLL for (int n = 0; n < 4; n++)
-        if (j + n <= border) store_any(w + n * w_row, load_any(w + n * w_row) + sum[n] * times);
+    UNROLL for (int n = 0; n < 4; n++) {
+        if (j + n > border) continue;
+        if (end - begin == 4)
+            store_any(w + n * w_row, load_any(w + n * w_row) + sum[n] * times);
+        else
+            for (int l = begin; l < end; l++) w[n * w_row + l] += sum[n][l] * times;
+    }
 }
 
 /* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
    j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
-   and queries. */
+   and queries. Blocks of queries begin at multiples of 4 among the keys, so that the bits do not depend on where a
+   caller cuts a sequence. */
 INLINE void decayed_any(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
     const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
     const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
 {
     struct decayed_part_any part;
-    for (int64_t l = 0; l < lanes; l += 4) {
+    const int64_t skip = (first % 4 + 4) % 4, padded = (lanes + 4 - 1) / 4 * 4;
+    for (int64_t l = -skip; l < lanes; l += 4) {
         const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
+        const int copied = l < 0 || l + 4 > padded, begin = l < 0 ? (int)-l : 0,
+            end = copied && l + 4 > lanes ? (int)(lanes - l) : 4;
         vec_any near[4];
         for (int n = 0; n < 4; n++) near[n] = (vec_any){0};
         for (int64_t t = 0; t < steps; t += PART_any) {
             const int terms = steps - t < PART_any ? (int)(steps - t) : PART_any;
-            const float *const xt = x + t * x_step + l, *const at = a + t * x_step + l,
-                       *const at_low = a_low ? a_low + t * x_step + l : NULL, *const yt = y + t * y_step,
-                       *const bt = b + t * y_step, *const bt_low = b_low ? b_low + t * y_step : NULL;
+            const float *xt = part.x[0], *at = part.a[0], *at_low = part.a_low[0];
+            const float *const yt = y + t * y_step, *const bt = b + t * y_step,
+                       *const bt_low = b_low ? b_low + t * y_step : NULL;
+            const int64_t xs = copied ? 4 : x_step;
+            if (copied) {
+                copy_lanes_any(part.x, terms, l, lanes, x + t * x_step, x_step);
+                copy_lanes_any(part.a, terms, l, lanes, a + t * x_step, x_step);
+                copy_lanes_any(part.a_low, terms, l, lanes, a_low ? a_low + t * x_step : NULL, x_step);
+            } else
+                xt = x + t * x_step + l, at = a + t * x_step + l, at_low = a_low ? a_low + t * x_step + l : NULL;
             if (own < rows)
-                decayed_near_any(&part, terms, rows, own, scale, xt, at, at_low, x_step, yt, bt, bt_low, y_step, near);
+                decayed_near_any(&part, terms, rows, own, scale, xt, at, at_low, xs, yt, bt, bt_low, y_step, near);
             if (before <= 0) continue;
             for (int s = 0; s < terms; s++)
                 store_any(part.row[s],
-                    load_any(xt + s * x_step) *
-                        decay_any(scale, load_any(at + s * x_step), load_low_any(at_low ? at_low + s * x_step : NULL),
+                    load_any(xt + s * xs) *
+                        decay_any(scale, load_any(at + s * xs), load_low_any(at_low ? at_low + s * xs : NULL),
                             splat_any(bt[s * y_step + border]), splat_any(bt_low ? bt_low[s * y_step + border] : 0)));
             for (int64_t j = 0; j < before; j += 4)
-                decayed_far_any(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l,
-                    w_row);
+                decayed_far_any(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row,
+                    begin, end);
         }
         for (int n = 0; n < 4 && own < rows; n++)
-            for (int k = n; k < 4; k++) {
+            for (int k = n > begin ? n : begin; k < end; k++) {
                 const int64_t j = own + k - n;
                 if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
             }

@@ -1,7 +1,7 @@
 /* softmax_mrope.c, made by attnc 0.1.0: attnc softmax_mrope.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_mrope.h.
    causal softmax attention over text, images and videos, rotated by the frame, row and column of each token
-   Wang et al., Qwen2-VL (2024), section 2.1, multimodal rotary position embedding; positions [B, Nk, 3];
+   Wang et al., Qwen2-VL (arXiv 2024), section 2.1, multimodal rotary position embedding; positions [B, Nk, 3];
    for text all three are equal
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (128),

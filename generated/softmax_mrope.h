@@ -1,6 +1,6 @@
 /* softmax_mrope.h, made by attnc 0.1.0: attnc softmax_mrope.yaml
    causal softmax attention over text, images and videos, rotated by the frame, row and column of each token
-   Wang et al., Qwen2-VL (2024), section 2.1, multimodal rotary position embedding; positions [B, Nk, 3];
+   Wang et al., Qwen2-VL (arXiv 2024), section 2.1, multimodal rotary position embedding; positions [B, Nk, 3];
    for text all three are equal
    q [B,H,n_q,128]  k [B,G,n_k,128]  v [B,G,n_k,128]  out [B,H,n_q,128], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).

@@ -406,8 +406,18 @@ TARGET INLINE void solve_T(const int64_t lanes, int64_t rows, const REAL *w, int
    first lane and later keys, and the first vector is 0. */
 struct decayed_part_T {
     REAL row[PART_T][LANES], key[PART_T][2 * LANES], log[PART_T][2 * LANES], low[PART_T][2 * LANES],
-        fade[PART_T][2 * LANES];
+        fade[PART_T][2 * LANES], x[PART_T][LANES], a[PART_T][LANES], a_low[PART_T][LANES];
 };
+
+/* Copies lanes [from, from + LANES) of some terms. Lanes outside [0, lanes) get the nearest lane's number. */
+TARGET INLINE void copy_lanes_T(REAL (*to)[LANES], int terms, int64_t from, int64_t lanes, const REAL *x, int64_t x_step)
+{
+    for (int t = 0; t < terms; t++)
+        for (int l = 0; l < LANES; l++) {
+            const int64_t lane = from + l < 0 ? 0 : from + l < lanes ? from + l : lanes - 1;
+            to[t][l] = x ? x[t * x_step + lane] : 0;
+        }
+}
 
 /* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
 TARGET INLINE vec_T decay_T(REAL scale, vec_T a, vec_T a_low, vec_T b, vec_T b_low)
@@ -468,9 +478,10 @@ TARGET INLINE void decayed_near_T(struct decayed_part_T *part, int terms, int64_
 }
 
 /* Adds the terms of the keys from j on, up to LANES of them, none after the border. Decays are products of those up
-   to the border and from there on. */
+   to the border and from there on. Only lanes [begin, end) are stored. */
 TARGET INLINE void decayed_far_T(struct decayed_part_T *part, int terms, int64_t j, int64_t border, const REAL times,
-    const REAL scale, const REAL *y, const REAL *b, const REAL *b_low, int64_t y_step, REAL *w, int64_t w_row)
+    const REAL scale, const REAL *y, const REAL *b, const REAL *b_low, int64_t y_step, REAL *w, int64_t w_row, int begin,
+    int end)
 {
     for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
         store_T(part->key[t],
@@ -482,40 +493,57 @@ TARGET INLINE void decayed_far_T(struct decayed_part_T *part, int terms, int64_t
         const vec_T row = load_T(part->row[t]);
         UNROLL for (int n = 0; n < LANES; n++) sum[n] += part->key[t][n] * row;
     }
-    UNROLL for (int n = 0; n < LANES; n++)
-        if (j + n <= border) store_T(w + n * w_row, load_T(w + n * w_row) + sum[n] * times);
+    UNROLL for (int n = 0; n < LANES; n++) {
+        if (j + n > border) continue;
+        if (end - begin == LANES)
+            store_T(w + n * w_row, load_T(w + n * w_row) + sum[n] * times);
+        else
+            for (int l = begin; l < end; l++) w[n * w_row + l] += sum[n][l] * times;
+    }
 }
 
 /* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
    j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
-   and queries. */
+   and queries. Blocks of queries begin at multiples of LANES among the keys, so that the bits do not depend on where a
+   caller cuts a sequence. */
 TARGET INLINE void decayed_T(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const REAL times,
     const REAL scale, const REAL *x, const REAL *a, const REAL *a_low, const int64_t x_step, const REAL *y,
     const REAL *b, const REAL *b_low, const int64_t y_step, REAL *w, const int64_t w_row)
 {
     struct decayed_part_T part;
-    for (int64_t l = 0; l < lanes; l += LANES) {
+    const int64_t skip = (first % LANES + LANES) % LANES, padded = (lanes + LANES - 1) / LANES * LANES;
+    for (int64_t l = -skip; l < lanes; l += LANES) {
         const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
+        const int copied = l < 0 || l + LANES > padded, begin = l < 0 ? (int)-l : 0,
+            end = copied && l + LANES > lanes ? (int)(lanes - l) : LANES;
         vec_T near[LANES];
         for (int n = 0; n < LANES; n++) near[n] = (vec_T){0};
         for (int64_t t = 0; t < steps; t += PART_T) {
             const int terms = steps - t < PART_T ? (int)(steps - t) : PART_T;
-            const REAL *const xt = x + t * x_step + l, *const at = a + t * x_step + l,
-                       *const at_low = a_low ? a_low + t * x_step + l : NULL, *const yt = y + t * y_step,
-                       *const bt = b + t * y_step, *const bt_low = b_low ? b_low + t * y_step : NULL;
+            const REAL *xt = part.x[0], *at = part.a[0], *at_low = part.a_low[0];
+            const REAL *const yt = y + t * y_step, *const bt = b + t * y_step,
+                       *const bt_low = b_low ? b_low + t * y_step : NULL;
+            const int64_t xs = copied ? LANES : x_step;
+            if (copied) {
+                copy_lanes_T(part.x, terms, l, lanes, x + t * x_step, x_step);
+                copy_lanes_T(part.a, terms, l, lanes, a + t * x_step, x_step);
+                copy_lanes_T(part.a_low, terms, l, lanes, a_low ? a_low + t * x_step : NULL, x_step);
+            } else
+                xt = x + t * x_step + l, at = a + t * x_step + l, at_low = a_low ? a_low + t * x_step + l : NULL;
             if (own < rows)
-                decayed_near_T(&part, terms, rows, own, scale, xt, at, at_low, x_step, yt, bt, bt_low, y_step, near);
+                decayed_near_T(&part, terms, rows, own, scale, xt, at, at_low, xs, yt, bt, bt_low, y_step, near);
             if (before <= 0) continue;
             for (int s = 0; s < terms; s++)
                 store_T(part.row[s],
-                    load_T(xt + s * x_step) *
-                        decay_T(scale, load_T(at + s * x_step), load_low_T(at_low ? at_low + s * x_step : NULL),
+                    load_T(xt + s * xs) *
+                        decay_T(scale, load_T(at + s * xs), load_low_T(at_low ? at_low + s * xs : NULL),
                             splat_T(bt[s * y_step + border]), splat_T(bt_low ? bt_low[s * y_step + border] : 0)));
             for (int64_t j = 0; j < before; j += LANES)
-                decayed_far_T(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row);
+                decayed_far_T(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row,
+                    begin, end);
         }
         for (int n = 0; n < LANES && own < rows; n++)
-            for (int k = n; k < LANES; k++) {
+            for (int k = n > begin ? n : begin; k < end; k++) {
                 const int64_t j = own + k - n;
                 if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
             }

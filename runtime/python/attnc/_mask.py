@@ -58,6 +58,12 @@ def _value(word: str, words: Iterator[str], values: Dict[str, Tensor], sizes: Di
         _, axis, _ = next(words), next(words), next(words)
         if axis in sizes:
             return torch.tensor(sizes[axis])
+    if word == "start":  # start(b, n_k - n_q): models give no other positions
+        for _ in range(3):
+            next(words)
+        start = _value(next(words), words, values, sizes)
+        next(words)
+        return start
     if word not in _OPERATIONS or next(words) != "(":
         raise Unreadable("its mask depends on more than positions")
     arguments: List[Tensor] = []
