@@ -288,7 +288,7 @@ struct kernel_array {
     bool of_terms; /* it is a parameter that only the terms of prefix sums read */
     bool tiled;    /* it has a truth value per pair, which a region reads. Each call makes a table of its tiles */
     const char *table; /* the name of the table of its tiles in struct NAME_params, or NULL if it is not tiled */
-    bool shared;   /* it may have fewer heads than other arrays: problem.key_heads */
+    bool shared;       /* it may have fewer heads than other arrays: problem.key_heads */
     enum array_role role;
     bool learned;        /* it is a parameter that has a gradient */
     bool rows;           /* it has a row of reals for each token, or for each token and head */
