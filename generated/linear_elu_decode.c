@@ -3831,8 +3831,8 @@ static int describe(const struct attn_problem *problem, const struct version *th
     bytes = bytes_plus(bytes, bytes_times(sums, 1 + header->earlier));
     bytes = bytes_plus(bytes, this->join_work);
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
-            header->key_heads));
+        const int64_t heads = heads_with_rows(a, p->heads, p->kv_heads, header->key_heads);
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads);
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;

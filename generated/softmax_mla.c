@@ -3981,8 +3981,8 @@ static int describe(const struct attn_problem *problem, const struct version *th
     size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
     bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
     for (int a = 0; a < ROW_ARRAYS; a++) {
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads,
-            header->key_heads));
+        const int64_t heads = heads_with_rows(a, p->heads, p->kv_heads, header->key_heads);
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads);
         bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
     }
     if (!bytes_fit(bytes)) return ATTN_ESIZE;
