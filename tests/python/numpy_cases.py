@@ -787,6 +787,18 @@ def states_decay_and_go_back(folder):
 
 
 @case
+def strong_decays_leave_the_thread_as_it_was(folder):
+    """Kernels with decays take subnormal numbers for 0; the threads that call them do not, before and after."""
+    rng = np.random.default_rng(11)
+    made, bare = attnc.kernel('gla', set={'shape.head_dim': 8}), np.full(4, 2.0**-130, np.float32)
+    q, k, v = (rng.standard_normal((1, 2, 200, 8), np.float32) for _ in range(3))
+    for threads in 1, 2:
+        out = made(q, k, v * 2.0**-100, gate=np.full((1, 2, 200, 8), -3, np.float32), threads=threads)
+        check(not np.any((out != 0) & (np.abs(out) < 2.0**-126)), '%d threads: results are subnormal' % threads)
+        check(np.all(bare + bare == 2.0**-129), '%d threads: a sum of subnormal numbers is 0 after a call' % threads)
+
+
+@case
 def the_machine_fails_it(folder):
     for setting, words in (({'ATTNC_CC': 'nothing-like-it'}, "no C compiler found: $ATTNC_CC is 'nothing-like-it'"),
                            ({'ATTNC_CACHE_SIZE': '0'}, 'cannot store the library of')):
