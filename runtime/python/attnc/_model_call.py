@@ -30,6 +30,10 @@ class _Prepared:
         self.places: List[Tuple[str, Any]] = [
             (name, ctypes.c_void_p.from_buffer(params, self.binding.offsets[name]))
             for name, array in given.items() if isinstance(array, Tensor)]
+        self.strides: List[Tuple[str, Any]] = []  # memory for the strides of arrays, which depend on the number of keys
+        if self.call.strides is not None:
+            self.strides = [(name, (ctypes.c_int64 * given[name].dim()).from_buffer(self.call.strides, at))
+                            for name, at in self.binding.strides.items() if isinstance(given[name], Tensor)]
 
     def again(self, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any], out: Tensor) -> bool:
         """Runs the call. Returns False if an array is not aligned. Then a checked call reports the error."""
@@ -40,6 +44,8 @@ class _Prepared:
             return False
         if key.shape[2] != self.n_k:
             self.n_k = self.problem.n_k = key.shape[2]
+            for name, numbers in self.strides:
+                numbers[:] = [stride if size > 1 else 0 for stride, size in zip(given[name].stride(), given[name].shape)]
             self.bytes = self.problem.workspace_bytes = self.binding.workspace_function(self.problem_at)
         self.binding.check_fork(self.problem)
         self.binding.check(self.binding.forward_function(
