@@ -226,7 +226,7 @@ def beams_and_assistants(folder):
 def caches(folder):
     """Tests attnc.transformers.Cache with beams, assistants, windows and padding. Appending a token does not copy
     the stored tokens."""
-    for name in 'Llama', 'Mistral', 'Gemma2', 'GptOss', 'Qwen3Next':
+    for name in 'Llama', 'Mistral', 'Gemma2', 'Gemma3', 'GptOss', 'Qwen3Next':
         eager, ours = model_of(name), model_of(name, 'attnc')
         for more in {}, {'num_beams': 3}, {'prompt_lookup_num_tokens': 3}:
             if name == 'Qwen3Next' and more:
@@ -246,6 +246,72 @@ def caches(folder):
     with torch.no_grad():
         model(ids(3, 1), cache=cache)
     check(cache.layers[0].keys.data_ptr() == before and cache.get_seq_length() == 27, 'the keys have moved after crop()')
+
+
+@case
+def arrays_that_grow(folder):
+    """The mask of a sequence with a gap is an array, whose strides change with each token."""
+    given = inputs('Llama', 'left')
+    given['attention_mask'][1, 6] = given['attention_mask'][2, 8] = 0
+    eager, ours = model_of('Llama'), model_of('Llama', 'attnc')
+    made = {'input_ids': ids(3, 14, 3)}
+    for model, cache in (eager, transformers.DynamicCache()), (ours, attnc.transformers.Cache()):
+        with torch.no_grad():
+            model(**given, cache=cache)
+            mask, logits = given['attention_mask'], []
+            for n in range(14):
+                mask = torch.cat([mask, torch.ones(3, 1, dtype=mask.dtype)], 1)
+                logits.append(model(made['input_ids'][:, n:n + 1], attention_mask=mask, cache=cache).logits)
+        made[model] = torch.cat(logits, 1)
+    near(made[eager], made[ours], 'logits after a gap')
+
+
+@case
+def caches_of_pairs(folder):
+    for name in 'T5', 'Bart':
+        eager, ours, given = model_of(name), model_of(name, 'attnc'), inputs(name, 'left')
+        for more in {}, {'num_beams': 3}:
+            cache = transformers.EncoderDecoderCache(attnc.transformers.Cache(), attnc.transformers.Cache())
+            got = tokens(ours, given, 14, cache=cache, **more)
+            check(bool((tokens(eager, given, 14, **more) == got).all()), '%s with %s' % (name, more))
+
+
+@case
+def operations_on_caches(folder):
+    """Appends, reorders, crops and repeats at random: a cache has the tokens that a DynamicCache has. Beams copy only
+    tokens in which they differ."""
+    draws = torch.Generator().manual_seed(2)
+    for window in None, 9:
+        config = model_of('Mistral', sliding_window=window).config
+        for _ in range(20):
+            ours, other = attnc.transformers.Cache(config), transformers.DynamicCache(config=config)
+            rows = 4
+            for _ in range(30):
+                what = int(torch.randint(0, 12, (), generator=draws))
+                n = int(torch.randint(1, 4, (), generator=draws)) if ours.get_seq_length() else 7
+                new = [torch.randn(rows, 2, n, 3, generator=draws) for _ in range(2)]
+                index = torch.randint(0, rows, (rows,), generator=draws)
+                for one, two in zip(ours.update(*new, 0), other.update(*new, 0)):
+                    check(torch.equal(one, two), 'other tokens')
+                for cache in ours, other:
+                    if what < 8:
+                        cache.reorder_cache(index)
+                    elif what == 8:
+                        cache.batch_select_indices(index)
+                    elif what == 9 and window is None:
+                        cache.crop(-1)
+                    elif what == 10 and rows == 4:
+                        cache.batch_repeat_interleave(2)
+                    elif what == 11 and cache.get_seq_length() > 40:
+                        cache.reset()
+                rows *= 2 if what == 10 and rows == 4 else 1
+    cache = attnc.transformers.Cache()
+    cache.update(torch.randn(1, 2, 50, 3).repeat(3, 1, 1, 1), torch.randn(1, 2, 50, 3).repeat(3, 1, 1, 1), 0)
+    cache.reorder_cache(torch.tensor([0, 0, 0]))
+    before = cache.layers[0].keys[1, :, :50].fill_(7)
+    cache.update(torch.randn(3, 2, 1, 3), torch.randn(3, 2, 1, 3), 0)
+    cache.reorder_cache(torch.tensor([2, 0, 1]))
+    check(bool((before == 7).all()), 'tokens were copied that beams share')
 
 
 @case

@@ -34,8 +34,10 @@ def _appended(room: Optional[Tensor], held: Optional[Tensor], new: Tensor) -> Tu
     return room, room[:, :, begin:begin + n + more]
 
 
-def _is_identity(index: Tensor, batch: int) -> bool:
-    return index.shape[0] == batch and bool((index == torch.arange(batch, device=index.device)).all())
+def _move(held: Tensor, since: int, to: Tensor, source: Tensor) -> None:
+    """Copies the tokens from number `since` on of the sequences `source` to the sequences `to`."""
+    tail = held[:, :, since:]
+    tail[to] = tail[source]
 
 
 class _InPlace:
@@ -45,6 +47,8 @@ class _InPlace:
     values: Any
     is_initialized: bool
     _rooms: Tuple[Optional[Tensor], Optional[Tensor]] = (None, None)
+    # [b][c]: how many of the last tokens of sequences b and c may differ. Beams share the tokens before these.
+    _apart: Optional[Tensor] = None
 
     def _append(self, keys: Tensor, values: Tensor) -> Tuple[Tensor, Tensor]:
         held: Tuple[Any, Any] = (None, None)
@@ -54,14 +58,34 @@ class _InPlace:
             if held[0] is None:  # autograd needs the tensors as they are
                 return keys, values
             return torch.cat([held[0], keys], dim=2), torch.cat([held[1], values], dim=2)
+        if self._apart is not None:
+            self._apart = self._apart + keys.shape[2] if self._is_in_place() else None
         made = [_appended(room, old, new) for room, old, new in zip(self._rooms, held, (keys, values))]
         self._rooms = made[0][0], made[1][0]
         return made[0][1], made[1][1]
 
+    def _is_in_place(self) -> bool:
+        return all(_begin_in(room, held) is not None for room, held in zip(self._rooms, (self.keys, self.values)))
+
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        if self.keys is None or not self.keys.numel() or _is_identity(beam_idx, self.keys.shape[0]):
+        """Reorders the sequences. Copies only the tokens in which a sequence differs from the one it replaces."""
+        if self.keys is None or not self.keys.numel():
             return
-        self.keys, self.values = self.keys.index_select(0, beam_idx), self.values.index_select(0, beam_idx)
+        batch, n = self.keys.shape[0], self.keys.shape[2]
+        if beam_idx.shape[0] != batch or not self._is_in_place():
+            self.keys, self.values = self.keys.index_select(0, beam_idx), self.values.index_select(0, beam_idx)
+            return
+        apart = self._apart
+        if apart is None:
+            apart = torch.full((batch, batch), n, device=beam_idx.device)
+        apart.fill_diagonal_(0)
+        to = (beam_idx != torch.arange(batch, device=beam_idx.device)).nonzero()[:, 0]
+        if to.numel():
+            source = beam_idx[to]
+            since = max(0, n - int(apart[to, source].max()))
+            _move(self.keys, since, to, source)
+            _move(self.values, since, to, source)
+        self._apart = apart[beam_idx][:, beam_idx]
 
 
 class Layer(_InPlace, _utils.DynamicLayer):  # type: ignore[misc]
