@@ -3671,6 +3671,7 @@ struct state_header {
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
     int64_t key_heads; /* heads of k */
+    int64_t foldable;  /* 1 if the sums of each head are followed by their transition */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -3756,8 +3757,9 @@ static struct rows rows_in(const struct places *at, int64_t b)
     return made;
 }
 
-static struct version extend_version(void)
+static struct version extend_version(const struct attn_problem *problem)
 {
+    (void)problem;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.head = linear_elu_decode_extend_v4, .tile = 0, .own = 6336, .of_token = 272,
@@ -3801,7 +3803,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 4;
+    header->format = 5;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0x7dfbfe7b36f461eb);
     header->dtype = ATTN_F32;
@@ -3904,14 +3906,14 @@ static int open_state(const struct attn_problem *problem, const struct version *
 size_t linear_elu_decode_state(const struct attn_problem *problem)
 {
     struct state_header header;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
 }
 
 int linear_elu_decode_state_init(const struct attn_problem *problem, void *state)
 {
     struct state_header header;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     if (!problem || !state) return ATTN_EPOINTER;
     if ((uintptr_t)state % 64) return ATTN_EALIGN;
     const int error = describe(problem, &this, &header);
@@ -3932,7 +3934,7 @@ int linear_elu_decode_state_init(const struct attn_problem *problem, void *state
 int64_t linear_elu_decode_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     const int error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
@@ -3942,7 +3944,7 @@ int64_t linear_elu_decode_state_length(const struct attn_problem *problem, const
 int64_t linear_elu_decode_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     const int error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
@@ -3975,7 +3977,7 @@ static void store_sums(const struct attn_problem *problem, const struct version 
 int linear_elu_decode_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
 {
     struct places at;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     const int error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
@@ -4014,7 +4016,7 @@ int linear_elu_decode_state_copy(const struct attn_problem *problem, void *to, i
     int64_t from_sequence)
 {
     struct places target, source;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     int error = open_state(problem, &this, to, &target);
     if (!error) error = open_state(problem, &this, from, &source);
     if (error) return error;
@@ -4107,7 +4109,7 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
 int linear_elu_decode_state_fold(const struct attn_problem *problem, void *left, const void *right)
 {
     struct places to, from;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     int error = open_state(problem, &this, left, &to);
     if (!error) error = open_state(problem, &this, right, &from);
     if (error) return error;
@@ -4123,9 +4125,10 @@ int linear_elu_decode_state_fold(const struct attn_problem *problem, void *left,
 /* ==== appending tokens ==== */
 
 /* Returns the workspace of a thread, in bytes, for a call that extends a state. */
-static size_t bytes_of_extending(void)
+static size_t bytes_of_extending(const struct attn_problem *problem)
 {
-    const struct version this = extend_version();
+    (void)problem;
+    const struct version this = extend_version(problem);
     size_t bytes = bytes_a_thread(&this);
     return bytes;
 }
@@ -4142,7 +4145,7 @@ static struct rows from_row(struct rows rows, int64_t first)
 size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t bytes = bytes_times(bytes_of_extending(), (int64_t)threads_served(problem));
+    const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
     return bytes;
 }
 
@@ -4234,7 +4237,7 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
     new_tokens.n_k = problem->n_q;
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     struct places at;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     int error = attn_problem_check(&new_tokens, 16, 16, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
@@ -4257,7 +4260,7 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
     if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     unsigned char *work = (unsigned char *)workspace;
-    const size_t bytes = bytes_of_extending();
+    const size_t bytes = bytes_of_extending(problem);
     const size_t given = problem->workspace_bytes;
     const int threads = thread_count(problem, given, bytes);
     if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;

@@ -3522,6 +3522,7 @@ struct state_header {
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
     int64_t key_heads; /* heads of k */
+    int64_t foldable;  /* 1 if the sums of each head are followed by their transition */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -3607,7 +3608,7 @@ static struct rows rows_in(const struct places *at, int64_t b)
     return made;
 }
 
-#define extend_version() version(INT64_MAX, MANY_ROWS, 0)
+#define extend_version(problem) version(INT64_MAX, MANY_ROWS, 0)
 
 /* Returns the largest s->first that later tokens allow. Later tokens read
    - the rows of keys that are not in the sums,
@@ -3636,7 +3637,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 4;
+    header->format = 5;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0xfe0ccf60852989e9);
     header->dtype = ATTN_F32;
@@ -3726,14 +3727,14 @@ static int open_state(const struct attn_problem *problem, const struct version *
 size_t softmax_slopes_state(const struct attn_problem *problem)
 {
     struct state_header header;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
 }
 
 int softmax_slopes_state_init(const struct attn_problem *problem, void *state)
 {
     struct state_header header;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     if (!problem || !state) return ATTN_EPOINTER;
     if ((uintptr_t)state % 64) return ATTN_EALIGN;
     const int error = describe(problem, &this, &header);
@@ -3754,7 +3755,7 @@ int softmax_slopes_state_init(const struct attn_problem *problem, void *state)
 int64_t softmax_slopes_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     const int error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
@@ -3764,7 +3765,7 @@ int64_t softmax_slopes_state_length(const struct attn_problem *problem, const vo
 int64_t softmax_slopes_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     const int error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
@@ -3775,7 +3776,7 @@ int64_t softmax_slopes_state_min_length(const struct attn_problem *problem, cons
 int softmax_slopes_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
 {
     struct places at;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     const int error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
@@ -3808,7 +3809,7 @@ int softmax_slopes_state_copy(const struct attn_problem *problem, void *to, int6
     int64_t from_sequence)
 {
     struct places target, source;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     int error = open_state(problem, &this, to, &target);
     if (!error) error = open_state(problem, &this, from, &source);
     if (error) return error;
@@ -3858,7 +3859,7 @@ static void slide(const struct rows *rows, int64_t sequences, int64_t from, int6
 int softmax_slopes_state_fold(const struct attn_problem *problem, void *left, const void *right)
 {
     struct places to, from;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     int error = open_state(problem, &this, left, &to);
     if (!error) error = open_state(problem, &this, right, &from);
     if (error) return error;
@@ -3868,8 +3869,9 @@ int softmax_slopes_state_fold(const struct attn_problem *problem, void *left, co
 /* ==== appending tokens ==== */
 
 /* Returns the workspace of a thread, in bytes, for a call that extends a state. */
-static size_t bytes_of_extending(void)
+static size_t bytes_of_extending(const struct attn_problem *problem)
 {
+    (void)problem;
     size_t bytes = max_bytes_a_thread(INT64_MAX);
     return bytes;
 }
@@ -3886,7 +3888,7 @@ static struct rows from_row(struct rows rows, int64_t first)
 size_t softmax_slopes_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t bytes = bytes_times(bytes_of_extending(), (int64_t)threads_served(problem));
+    const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
     return bytes;
 }
 
@@ -3959,7 +3961,7 @@ int softmax_slopes_extend(const struct attn_problem *problem, const struct softm
     new_tokens.n_k = problem->n_q;
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     struct places at;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     int error = attn_problem_check(&new_tokens, 64, 64, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
@@ -3986,7 +3988,7 @@ int softmax_slopes_extend(const struct attn_problem *problem, const struct softm
     if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     unsigned char *work = (unsigned char *)workspace;
-    const size_t bytes = bytes_of_extending();
+    const size_t bytes = bytes_of_extending(problem);
     const size_t given = problem->workspace_bytes;
     const int threads = thread_count(problem, given, bytes);
     if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;

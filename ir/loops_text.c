@@ -262,6 +262,7 @@ static bool find(const void *program, const char *name, struct ref *plain)
 
 static void read_tile_axes(struct reader *r, struct array *a)
 {
+    const int line = r->line;
     reader_expect(r, "[");
     while (!r->failed && !reader_at(r, "]")) {
         if (a->rank == MAX_RANK) {
@@ -280,8 +281,9 @@ static void read_tile_axes(struct reader *r, struct array *a)
     if (reader_take(r, "terms")) a->terms = (int)reader_int(r, 2);
     if (reader_take(r, "held")) a->held = reader_int(r, 1);
     a->folded = reader_take(r, "folded");
-    a->kept = a->folded || reader_take(r, "kept");
-    a->shared = a->kept || reader_take(r, "shared");
+    /* the next line may begin with the size `kept` or `shared` */
+    a->kept = a->folded || (r->line == line && reader_take(r, "kept"));
+    a->shared = a->kept || (r->line == line && reader_take(r, "shared"));
     if (reader_take(r, "@")) a->offset = reader_int(r, 0);
 }
 

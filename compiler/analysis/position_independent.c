@@ -5,16 +5,21 @@
 /* All positions move by `by`. */
 struct shift {
     const struct graph *g;
-    int lane, stream;
+    int lane, stream, rows; /* rows: the axis of a SOLVE's rows of weights, which are also positions, or -1 */
     int64_t by;
 };
+
+static bool is_stream(const struct shift *x, int axis)
+{
+    return axis == x->stream || axis == x->rows;
+}
 
 /* Whether e is a position. Positions in a state are not negative, so C's division rounds down. If all positions
    move by 2 n, position / n grows by 2. */
 static bool is_position(const struct shift *x, const struct expr *e)
 {
     struct module *const m = x->g->module;
-    return e == expr_leaf(m, EXPR_INDEX, x->stream) || e == expr_query_position(m, x->lane, x->stream);
+    return (e->op == EXPR_INDEX && is_stream(x, (int)e->integer)) || e == expr_query_position(m, x->lane, x->stream);
 }
 
 /* Sets *by to the growth of e if all positions move by x->by. Returns false if the growth is unknown or not
@@ -27,7 +32,7 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
     *by = 0;
     switch ((int)e->op) {
     case EXPR_INDEX:
-    case EXPR_SIZE: *by = e->integer == x->stream ? x->by : 0; return true;
+    case EXPR_SIZE: *by = is_stream(x, (int)e->integer) ? x->by : 0; return true;
     case EXPR_LO:
     case EXPR_HI:
     case EXPR_DRAWN:
@@ -79,7 +84,7 @@ static bool value_stays(const struct shift *x, const struct value *v)
         const struct value *const of = &x->g->value[v->operand[k].of];
         for (int s = 0; s < of->rank; s++) {
             int64_t by;
-            same &= growth(x, v->operand[k].sub[s], &by) && by == (of->axes[s] == x->stream ? x->by : 0);
+            same &= growth(x, v->operand[k].sub[s], &by) && by == (is_stream(x, of->axes[s]) ? x->by : 0);
         }
     }
     return same;
@@ -89,7 +94,10 @@ bool moves_on(const struct graph *g, int64_t by)
 {
     struct roles roles;
     if (roles_of(g, 0, &roles)) return false;
-    const struct shift x = {g, roles.lane, roles.stream, by};
+    int along, rows = -1;
+    const int solve = graph_find_solve(g);
+    if (solve >= 0) graph_solve_axes(g->module, &g->value[solve], &along, &rows);
+    const struct shift x = {g, roles.lane, roles.stream, rows, by};
     bool same = true;
     for (int v = 0; v < g->values; v++) same &= value_stays(&x, &g->value[v]);
     return same;
@@ -98,7 +106,7 @@ bool moves_on(const struct graph *g, int64_t by)
 bool takes_any_order(const struct graph *g)
 {
     struct roles roles;
-    bool any = moves_on(g, 1) && !roles_of(g, 0, &roles);
+    bool any = graph_find_solve(g) < 0 && moves_on(g, 1) && !roles_of(g, 0, &roles);
     for (int v = 0; v < g->values && any; v++)
         if (g->value[v].expr) any = !(expr_axes(g->value[v].expr) >> roles.stream & 1);
     return any;

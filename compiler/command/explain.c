@@ -638,6 +638,19 @@ static void explain_kept_arrays(const struct unit *p)
     }
 }
 
+/* Prints what a state needs so that it can be joined with another state of the delta rule. */
+static void explain_foldable(const struct unit *p, long long token)
+{
+    if (!p->foldables) return;
+    const long long more = (long long)(p->foldable[0].c->loops->kept - p->extend[0].c->loops->kept),
+                    chunk = (long long)p->foldable[0].c->state.chunk,
+                    features = (long long)p->extend[0].c->separated.features;
+    printf(
+        "  problem.foldable: %lld bytes more, for a matrix of %lld x %lld that maps the sums before the tokens to the "
+        "sums after them, and for %lld more tokens; NAME_state_fold can then join states\n",
+        more + chunk * token, features, features, chunk);
+}
+
 /* Prints the size of the state for decoding, in bytes per sequence and head. */
 static void explain_state(const struct unit *p)
 {
@@ -668,6 +681,7 @@ static void explain_state(const struct unit *p)
     printf(": %lld bytes for every sequence and %s, however long it is\n", all,
            p->extends && emit_tasks_over(p->extend[0].c->loops, SIZE_MEMBERS) ? "head" : "key/value head");
     printf("  smaller than all keys and values from %lld tokens on\n", all / token + 1);
+    explain_foldable(p, token);
     explain_kept_keys(p);
     explain_kept_arrays(p);
 }

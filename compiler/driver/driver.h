@@ -50,6 +50,9 @@ struct unit {
     /* If a state holds sums, these are the versions that extend it, one for each target. */
     struct version extend[MAX_VERSIONS];
     int extends;
+    /* With 'delta', versions that also extend the transitions of states, in the order of `extend`. */
+    struct version foldable[MAX_VERSIONS];
+    int foldables;
     /* Versions for a state that stores keys, if decoding differs from forward because of prepared keys or dropout:
        - attend: versions that attend to these keys, sorted like `version`
        - prepare: programs that prepare keys, one for each target */

@@ -76,6 +76,8 @@ static const struct emission *emission_of(const struct unit *p)
                            .parts = p->parts,
                            .extend = p->extend,
                            .extends = p->extends,
+                           .foldable = p->foldable,
+                           .foldables = p->foldables,
                            .attend = p->attend,
                            .attends = p->attends,
                            .prepare = p->prepare,

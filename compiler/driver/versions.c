@@ -26,6 +26,7 @@ struct maker {
 static const char *program_said(const struct program *p)
 {
     if (program_folds_states(p)) return ", fold";
+    if (p->foldable) return ", extend foldable";
     if (program_prepares_keys(p)) return ", prepare";
     return program_keeps_state(p) || program_takes_prepared(p) ? ", extend" : "";
 }
@@ -492,6 +493,33 @@ static void make_fold(struct maker *x)
     }
 }
 
+/* Returns whether the sums of a state depend on the factors between chunks. Then they depend on positions, because
+   the first chunk of a sequence has no factor. */
+static bool has_factors(const struct graph *g)
+{
+    bool has = false;
+    for (int v = 0; v < g->values; v++) has |= g->value[v].keep != NULL;
+    return has;
+}
+
+/* With 'delta', compiles programs for states that also have transitions, and programs that join such states. */
+static void make_foldable(struct maker *x)
+{
+    struct unit *const p = x->p;
+    bool can = p->extends > 0 && p->read_back == 0 && graph_find_solve(p->graph) >= 0;
+    for (int v = 0; v < p->graph->values; v++) can &= !p->graph->value[v].integers; /* ids reset the sums */
+    for (int k = 0; k < p->extends && can && x->good; k++) {
+        const struct compilation *const like = p->extend[k].c;
+        struct program program = {.kind = PROGRAM_EXTEND, .linear = true, .foldable = true};
+        p->moves &= !has_factors(like->graph);
+        struct version *const made = &p->foldable[p->foldables++];
+        *made = p->extend[k];
+        made->c = compile_program(x, like->schedule, like->target, program, k == 0);
+        program.kind = PROGRAM_FOLD_STATES;
+        if (x->good) made->fold = compile_program(x, like->schedule, like->target, program, k == 0);
+    }
+}
+
 /* Finds the keys that a state must store for all versions. These are the first *first and the last *back keys.
    Returns false if a version may read any key. */
 static bool kept_by_all(const struct version *version, int versions, int64_t *first, int64_t *back)
@@ -646,6 +674,8 @@ static void make_extend(struct maker *x)
         c->state.read_back = read_back;
     }
     make_fold(x);
+    if (x->good) make_foldable(x);
+    if (!x->good) return;
     graph_print(p->graph, &t);
     char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* skips the line with the spec's name */
     text_free(&t);

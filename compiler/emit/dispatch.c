@@ -365,6 +365,7 @@ void emit_choice_of_first(const struct emitted_file *e, struct template_names *t
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t)
 {
     choose_by_target(e, e->p->extend, e->p->extends, "EXTEND_CHOICE", t);
+    choose_by_target(e, e->p->foldable, e->p->foldables, "FOLDABLE_CHOICE", t);
 }
 
 void emit_choice_of_attending(const struct emitted_file *e, struct template_names *t)

@@ -14,7 +14,7 @@ enum {
     MAX_PARTS = 32,
     FIRST_TERMS = 24, /* the first number of the parts that compute the terms of prefix sums */
     MAX_BACKWARDS = MAX_COMPILATIONS * MAX_PARTS,
-    MAX_EMITTED = 2 * MAX_COMPILATIONS + MAX_BACKWARDS + 4 * MAX_VERSIONS
+    MAX_EMITTED = 2 * MAX_COMPILATIONS + MAX_BACKWARDS + 6 * MAX_VERSIONS
 };
 
 /* The code that a kernel runs for `from` or more keys, until the `from` of the next version. */
@@ -50,6 +50,8 @@ struct emission {
     int backwards, parts;           /* parts: the number of parts of backward */
     const struct version *extend;   /* versions for states with sums, sorted by target */
     int extends;
+    const struct version *foldable; /* versions for such states with transitions, sorted by target */
+    int foldables;
     const struct version *attend;  /* versions that attend to keys in a state, in the order of `version` */
     int attends;                   /* If it is 0, the versions of forward attend to keys in a state. */
     const struct version *prepare; /* versions that prepare keys for a state, sorted by target */

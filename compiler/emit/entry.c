@@ -676,6 +676,8 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "TRUNCATES", emit_truncates(p->spec));
     if (!decodes) return;
     template_set_number(t, "FOLDS", p->folds);
+    template_set_number(t, "TRANSITIONS", p->foldables > 0);
+    template_set_number(t, "JOINS", p->folds || p->foldables > 0);
     template_set_number(t, "MOVES", p->moves);
     template_set_number(t, "TERMS_MOVE", p->terms_move);
     template_set_number(t, "PREPARED", p->prepares > 0);

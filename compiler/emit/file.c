@@ -188,6 +188,11 @@ void emit_source(const struct emission *p, const struct target *only, const char
                 c[compilations++] = p->extend[x].c;
                 if (p->extend[x].fold) c[compilations++] = p->extend[x].fold;
             }
+        for (int x = 0; x < p->foldables; x++)
+            if (p->foldable[x].target == t) {
+                c[compilations++] = p->foldable[x].c;
+                c[compilations++] = p->foldable[x].fold;
+            }
     }
     for (int k = 0; k < p->versions; k++)
         if (!only || p->version[k].target == only) version[versions++] = p->version[k];

@@ -115,11 +115,12 @@ static void decoding(const struct emission *p, struct text *out)
     text_add(out,
              "/* Initialises a state whose sequences are all empty. %s*/\n"
              "int %s_state_init(const struct attn_problem *problem, void *state);\n",
-             p->folds ? "The first token of each sequence will be at position\n"
-                        "   problem->start, which must be a multiple of the number of tokens that the kernel sums at "
-                        "a time.\n"
-                        "   For other positions, returns ATTN_ELENGTH. "
-                      : "",
+             p->folds || p->foldables
+                 ? "The first token of each sequence will be at position\n"
+                   "   problem->start, which must be a multiple of the number of tokens that the kernel sums at "
+                   "a time.\n"
+                   "   For other positions, returns ATTN_ELENGTH. "
+                 : "",
              name);
     text_add(out,
              "/* Returns the bytes of the workspace of %s_extend, "
@@ -168,7 +169,7 @@ static void decoding(const struct emission *p, struct text *out)
         "int64_t from_sequence);\n",
         name);
     const char *folds = "Returns ATTN_EFOLD: states of this kernel cannot be joined";
-    if (p->folds)
+    if (p->folds || p->foldables)
         folds = arena_printf(
             arena,
             "Appends each sequence of `right` to the same sequence of `left`. After an error, both are unchanged.\n"
@@ -181,6 +182,7 @@ static void decoding(const struct emission *p, struct text *out)
             name,
             p->any_order ? "" : "   If its sums have tokens, the sums of `left` must have all tokens of `left`.\n",
             (long long)emit_state_rows(0, 0, p->extend[0].c->state.chunk, true));
+    if (p->foldables) folds = arena_printf(arena, "%s.\n   Returns ATTN_EFOLD unless problem->foldable is set", folds);
     text_add(out, "/* %s. */\nint %s_state_fold(const struct attn_problem *problem, void *left, const void *right);\n",
              folds, name);
 }

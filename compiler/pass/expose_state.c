@@ -216,21 +216,30 @@ static struct stmt *loop_along(struct stmt *s, int axis)
     return found;
 }
 
+/* Places the states of the SOLVE in the caller's state. A second state has the same layout. */
+static void place_states(struct loops *l)
+{
+    enum { LINE = 64 };
+    int64_t second = 0;
+    for (int a = 0; a < l->arrays; a++) {
+        struct array *const state = &l->array[a];
+        if (!state->shared) continue;
+        state->kept = true;
+        int64_t *const bytes = state->folded ? &second : &l->kept;
+        state->offset = *bytes;
+        *bytes += padded_tile(state, LINE / dtype_bytes(state->dtype));
+    }
+}
+
 /* Stores the states of the SOLVE in the caller's state. The loops then add only full chunks to these states. */
 static void expose_corrected(struct compilation *c, int stream)
 {
-    enum { LINE = 64 };
     struct loops *const l = c->loops;
     struct module *const m = l->module;
+    place_states(l);
+    if (program_folds_states(&c->program)) return;
     struct stmt *const chunks = loop_along(l->body, stream), **adds = &chunks->body;
     while (*adds && (*adds)->op == LOOPS_FOR) adds = &(*adds)->next;
-    for (const struct stmt *s = *adds; s; s = s->next) {
-        struct array *const state = &l->array[s->assign[0].to.of];
-        if (state->kept) continue;
-        state->shared = state->kept = true;
-        state->offset = l->kept;
-        l->kept += padded_tile(state, LINE / dtype_bytes(state->dtype));
-    }
     struct stmt *const full = stmt_new(l, LOOPS_IF);
     full->where = expr_make(m, EXPR_LE, expr_int(m, chunks->step),
                             expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_HI, stream), expr_leaf(m, EXPR_LO, stream), NULL),
@@ -249,7 +258,7 @@ void pass_expose_state(struct compilation *c)
     struct roles roles;
     roles_of(c->graph, 0, &roles);
     if (graph_find_solve(c->graph) >= 0) {
-        if (!program_folds_states(&c->program)) expose_corrected(c, roles.stream);
+        expose_corrected(c, roles.stream);
         return;
     }
     struct stmt *const window = window_of(l->body), *queries = window ? window->body : NULL;

@@ -27,14 +27,17 @@ static const struct expr *kept_by(const struct stmt *s, const struct ref *tile)
 /* Returns the region of pairs whose sums later statements use, or NULL if it is not known. */
 static const struct expr *used_by(const struct loops *l, const struct stmt *s)
 {
-    enum { MADE_AND_USED = 3 }; /* the statements that begin the sum, add to it and solve with it */
+    enum { MADE = 2 }; /* the statements that begin the sum and add to it */
     const struct ref *const tile = &s->assign[0].to;
     const struct stmt *user = s->next;
     while (user && !stmt_touches(user, tile->of)) user = user->next;
     if (!user) return NULL;
     if (user->op != LOOPS_SOLVE) return kept_by(user, tile);
-    const bool only = user->operand[0].of == tile->of && stmts_touching(l->body, tile->of) == MADE_AND_USED;
-    return only && !user->backward && user->axis == s->axes[0] && user->axes[0] == s->axes[2]
+    int solves = 0;
+    for (const struct stmt *t = user; t; t = t->next)
+        solves += t->op == LOOPS_SOLVE && t->operand[0].of == tile->of && !t->backward && t->axis == s->axes[0] &&
+                  t->axes[0] == s->axes[2];
+    return solves > 0 && stmts_touching(l->body, tile->of) == MADE + solves
                ? expr_make(l->module, EXPR_LE, expr_leaf(l->module, EXPR_INDEX, user->axis),
                            expr_leaf(l->module, EXPR_INDEX, user->axes[0]), NULL)
                : NULL;

@@ -122,7 +122,7 @@ const char *program_function(const struct program *p)
     case PROGRAM_CORRECT_VALUES: return "correct";
     case PROGRAM_SAVED_ROWS: return p->linear ? "linear_saved" : "saved";
     case PROGRAM_ROW_SUMS: return p->linear ? "linear_row_sums" : "row_sums";
-    case PROGRAM_EXTEND: return p->short_tile ? "extend_few" : "extend";
+    case PROGRAM_EXTEND: return p->short_tile ? "extend_few" : p->foldable ? "extend_foldable" : "extend";
     case PROGRAM_FOLD_STATES: return "join";
     case PROGRAM_FORWARD:
     case PROGRAM_FORWARD_SAVING:

@@ -45,6 +45,7 @@ struct program {
     bool by_heads;   /* the quadratic form for few queries of many heads that share keys */
     bool of_terms;   /* computes gradients from the gradient of the terms of prefix sums */
     bool short_tile; /* PROGRAM_EXTEND with tiles of FEW_TOKENS queries, for calls with few tokens */
+    bool foldable;   /* a program with a SOLVE and a state that also has transitions (pass/lower/transition.c) */
 };
 
 /* ---- questions about a program (program.c) ---- */

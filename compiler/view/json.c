@@ -131,10 +131,12 @@ static json_t *algorithm(const struct unit *p)
                       : linear           ? "'algorithm: linear' asks for only the linear form"
                       : p->why_quadratic ? p->why_quadratic
                                          : "'algorithm: quadratic' asks for no linear form";
-    json_t *made = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "forms", forms, "why", why, "crossover",
+    json_t *made = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "forms", forms, "why", why, "crossover",
                              first_linear(p) ? json_integer(first_linear(p)) : json_null(), "features",
                              linear && pairs ? json_integer(linear->separated.features) : json_null(), "state_bytes",
-                             json_null(), "chunk", json_null());
+                             json_null(), "foldable_state_bytes",
+                             p->foldables ? json_integer(p->foldable[0].c->loops->kept) : json_null(), "chunk",
+                             json_null());
     if (!linear || !pairs) return made;
     json_object_set_new(made, "state_bytes",
                         json_integer(linear->separated.features * (p->spec->value_dim + 1) *

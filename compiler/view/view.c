@@ -134,8 +134,9 @@ void view_value(const struct graph *g, const struct value *v, struct text *out)
 }
 
 /* Names that functions of NAME.py and of the package attnc use for something else. */
-static const char *const python_names[] = {"batch", "capacity", "data",  "gradients", "query_start", "rewind",
-                                           "saved", "self",     "start", "threads",   "wanted",      NULL};
+static const char *const python_names[] = {"batch",       "capacity", "data",  "foldable", "gradients",
+                                           "query_start", "rewind",   "saved", "self",     "start",
+                                           "threads",     "wanted",   NULL};
 
 static bool is_python_name(const struct unit *p, const struct kernel_array *of, const char *name)
 {

@@ -55,7 +55,7 @@ extern int softmax_is_gnu_c;
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 9
+#define ATTNRT_TYPES 10
 #include <stddef.h>
 #include <stdint.h>
 
@@ -136,6 +136,9 @@ struct attn_problem { /* zero the struct first, because later versions add membe
     const int64_t *query_start; /* [batch]: the position of each sequence's first query, from -2^31 to 2^31, or NULL
                                    for n_k - n_q. Backward needs the positions of forward. It must be NULL for
                                    NAME_extend, because a state knows its positions */
+    int foldable; /* used by a state of a kernel with 'delta': 1 if NAME_state_fold will join it with another state.
+                     Each head then also stores a matrix [features, features], which NAME_extend updates. It must be
+                     the same in all calls with a state. Other kernels ignore it */
 };
 
 /* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
@@ -228,7 +231,7 @@ struct attn_kernel {
                          struct attn_mask_tiles *table, size_t bytes);
 };
 
-#elif ATTNRT_TYPES != 9
+#elif ATTNRT_TYPES != 10
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

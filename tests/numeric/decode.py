@@ -303,6 +303,24 @@ FOLDED = {
                            'arrays': {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}}, False, False),
     'gates_placed': ({'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'algorithm': 'linear',
                       'decay': {'log': '-0.02 * (t % 3)'}, 'shape': SMALL}, False, False),
+    'delta': ({'prepare': ['l2norm'], 'similarity': {'linear': {'features': 'identity'}}, 'normalize': 'none',
+               'mask': 'causal', 'delta': {'rate': '0.1 + rate[b][h][t] * rate[b][h][t] * 0.1'},
+               'arrays': {'rate': {'shape': ['B', 'H', 'Nk']}}, 'shape': SMALL}, True, False),
+    'delta_sum': ({'prepare': ['l2norm'], 'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal',
+                   'delta': {'rate': 0.05}, 'shape': SMALL}, True, False),
+    'delta_sketch': ({'similarity': {'polysketch': {'degree': 4, 'sketch': 4, 'local': 'exact'}}, 'block': 24,
+                      'prepare': ['l2norm'], 'mask': 'causal', 'delta': {'rate': 0.05}, 'shape': SMALL}, False, False),
+    'delta_fixed': ({'prepare': ['l2norm', 'rope'], 'similarity': {'custom': {'weight': 's * exp(-0.05 * (i - j))'}},
+                     'normalize': 'none', 'mask': 'causal', 'delta': {'rate': 0.7}, 'shape': SMALL}, False, False),
+    'delta_gates': ({'prepare': ['l2norm'], 'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal',
+                     'decay': {'log': '-gate[b][h][t] * gate[b][h][t] * 0.02'}, 'delta': {'rate': 0.1}, 'dtype': 'f64',
+                     'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}, 'shape': SMALL}, False, False),
+    'delta_bf16': ({'prepare': ['l2norm'], 'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal',
+                    'decay': {'log': '-gate[b][h][t] * gate[b][h][t] * 0.02'}, 'delta': {'rate': 0.6}, 'dtype': 'bf16',
+                    'normalize': 'none', 'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}, 'shape': SMALL}, False, False),
+    'delta_elements': ({'prepare': ['l2norm'], 'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal',
+                        'decay': {'log': '-gate[b][h][t][d] * gate[b][h][t][d] * 0.02'}, 'delta': {'rate': 0.6},
+                        'normalize': 'none', 'arrays': {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}, 'shape': SMALL}, False, False),
     'local': ({'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'algorithm': 'linear', 'shape': {'head_dim': 8}},
               True, True),
 }
@@ -493,7 +511,7 @@ class Tokens:
     """A state, and the numbers of the tokens that it should have."""
 
     def __init__(self, x, rewind):
-        self.x, self.state = x, x.state(threads=1, rewind=rewind)
+        self.x, self.state = x, x.state(threads=1, rewind=rewind, foldable='delta' in x.spec)
         self.tokens = [[] for _ in range(x.batch)]
         self.longest = [0] * x.batch
 
@@ -632,7 +650,7 @@ def folds(folder, suite, name, spec, moves, any_order):
 
     def fed(upto, at, start=0, **more):
         """Returns a state with the tokens `at` to `upto` of each sequence."""
-        state = x.state(threads=1, first=start, **more)
+        state = x.state(threads=1, first=start, foldable='delta' in x.spec, **more)
         check(state.begun == 0, 'state_init returned %d' % state.begun)
         for b, (first, last) in enumerate(zip(at, upto)):
             given = [np.zeros_like(a[:, :, first:last]) for a in (x.q, x.k, x.v)]
@@ -645,18 +663,14 @@ def folds(folder, suite, name, spec, moves, any_order):
                 state.extend(*given, lengths, rows=rows)
         return state
 
-    def joined(first, last, start=0):
+    def compare(left, last, what):
         nonlocal worst
-        left, right = fed(first, [0] * x.batch), fed(last, first, start)
-        error = left.fold(right)
-        if error:
-            return error
         check([left.length(b) for b in range(x.batch)] == list(last), 'another length')
         for b, n in enumerate(last):
             out = np.full(x.answer.expected[b].shape, np.nan)
             least = left.min_length(b)
             check(least <= n, 'min_length is beyond the length')
-            alone = x.state(threads=2)
+            alone = x.state(threads=2, foldable='delta' in x.spec)
             check(alone.copy(b, left, b) == 0, 'copy failed')
             while n < x.n:
                 m = min(int(x.rng.choice([1, 7, chunk, x.n])), x.n - n)
@@ -667,7 +681,14 @@ def folds(folder, suite, name, spec, moves, any_order):
             seen = np.s_[b, :, last[b]:]
             off = np.abs(out[:, last[b]:] - x.answer.expected[seen]).max() / np.abs(x.answer.expected[seen]).max()
             worst = max(worst, float(off))
-            check(off < 2e-5, 'folded at %s and %s: off by %.2g' % (first, last, off))
+            check(off < (2.0 ** -7 if x.spec['dtype'] == 'bf16' else 2e-5), '%s: off by %.2g' % (what, off))
+
+    def joined(first, last, start=0):
+        left, right = fed(first, [0] * x.batch), fed(last, first, start)
+        error = left.fold(right)
+        if error:
+            return error
+        compare(left, last, 'folded at %s and %s' % (first, last))
         return 0
 
     c, n = chunk, x.n
@@ -678,6 +699,16 @@ def folds(folder, suite, name, spec, moves, any_order):
     check(got == (0 if any_order else ELENGTH), 'parts of chunks: %d' % got)
     got = joined([c + 5, c - 3], [c + 8, 2 * c - 8])
     check(got == (ELENGTH if name == 'gates_placed' else 0), 'tokens that are not summed: %d' % got)
+    for later_first in False, True:   # three runs of tokens, joined in both groupings
+        runs = [fed([end] * x.batch, [at] * x.batch, at) for at, end in ((0, 2 * c), (2 * c, 3 * c), (3 * c, n - 3))]
+        pairs = ((1, 2), (0, 1)) if later_first else ((0, 1), (0, 2))
+        check([runs[a].fold(runs[b]) for a, b in pairs] == [0, 0], 'three runs were not folded')
+        compare(runs[0], [n - 3] * x.batch, 'three runs')
+    if 'delta' in x.spec:
+        sizes = [1, 7, 64]
+        plain, foldable = (x.cut((sizes[k % 3] for k in range(10 ** 6)), foldable=f) for f in (0, 1))
+        check(np.array_equal(plain, foldable), 'a state with transitions gives other bits')
+        check(x.state().fold(x.state()) == EFOLD, 'states without transitions were folded')
     if not moves:
         check(joined([2 * c, 2 * c], [n - 3, n - 3]) == ELENGTH, 'keys for other positions were summed')
     check(joined([2 * c, c], [n - 3, n - 3], 2 * c) == ELENGTH, 'it was folded where it does not begin')
@@ -823,6 +854,9 @@ def sanitized(folder, suite, name, target=best_target()):
     c, spec = emitted(folder, suite, name, '--target', target), OWN[name]
     params = ['-DIDS'] if 'document' in str(spec) else ['-DPARAMS'] if 'favor' in str(spec) or 'sketch' in str(spec) \
         else ['-DARRAYS'] if 'arrays' in spec else []
+    if 'delta' in spec:
+        with open(c) as f:
+            params += ['-DFOLDABLE=1', '-DCHUNK=' + re.search(r'[.]chunk = (\d+)', f.read()).group(1)]
     element = {'f64': 'double', 'bf16': 'uint16_t'}.get(spec.get('dtype'), 'float')
     done = execute([compiler('clang'), '-O0', '-g', *SANITIZED, *params, '-DKERNEL=' + name, '-DELEMENT=' + element,
                     '-include', c[:-1] + 'h', os.path.join(HERE, 'decode_main.c'), c, '-lm', '-o', 'main'],

@@ -9,7 +9,12 @@
 #define NAMED(a, b) JOINED(a, b)
 #define OF_KERNEL(name) NAMED(KERNEL, name)
 
-enum { BATCH = 2, HEADS = 4, KV_HEADS = 2, CAPACITY = 350, MOST = 150, SAME = 64, STEPS = 24 };
+#ifdef FOLDABLE /* a spec with 'delta' */
+enum { KV_HEADS = 4 };
+#else
+enum { KV_HEADS = 2, FOLDABLE = 0 };
+#endif
+enum { BATCH = 2, HEADS = 4, CAPACITY = 350, MOST = 150, SAME = 64, STEPS = 24 };
 
 static ELEMENT *numbers(int64_t rows, int64_t columns)
 {
@@ -49,10 +54,35 @@ static void arrays_of(const struct attn_kernel *kernel, const struct attn_proble
 }
 #endif
 
+/* Appends p->n_q tokens to a state. Returns the kernel's result. */
+static int extend(const struct attn_kernel *kernel, const struct attn_problem *p, void *params, void *state,
+                  void *workspace)
+{
+    const int64_t most = p->n_q;
+    ELEMENT *const q = numbers(BATCH * HEADS * most, kernel->head_dim),
+                   *const k = numbers(BATCH * KV_HEADS * most, kernel->head_dim),
+                   *const v = numbers(BATCH * KV_HEADS * most, kernel->value_dim),
+                   *const out = numbers(BATCH * HEADS * most, kernel->value_dim);
+#ifdef ARRAYS
+    float *arrays[MAX_ARRAYS];
+    arrays_of(kernel, p, params, arrays);
+#endif
+    const int error = kernel->extend(p, params, q, k, v, out, state, workspace);
+#ifdef ARRAYS
+    for (int a = 0; a < kernel->params; a++) free(arrays[a]);
+#endif
+    free(q);
+    free(k);
+    free(v);
+    free(out);
+    return error;
+}
+
 int main(void)
 {
     const struct attn_kernel *const kernel = &OF_KERNEL(_kernel);
-    struct attn_problem p = {.batch = BATCH, .heads = HEADS, .kv_heads = KV_HEADS, .capacity = CAPACITY, .threads = 2};
+    struct attn_problem p = {.batch = BATCH, .heads = HEADS, .kv_heads = KV_HEADS, .capacity = CAPACITY, .threads = 2,
+                             .foldable = FOLDABLE};
     struct OF_KERNEL(_params) params;
     memset(&params, 0, sizeof params);
 #ifdef PARAMS
@@ -89,22 +119,7 @@ int main(void)
         }
         p.n_q = most;
         p.lengths = lengths;
-        ELEMENT *const q = numbers(BATCH * HEADS * most, kernel->head_dim),
-                       *const k = numbers(BATCH * KV_HEADS * most, kernel->head_dim),
-                       *const v = numbers(BATCH * KV_HEADS * most, kernel->value_dim),
-                       *const out = numbers(BATCH * HEADS * most, kernel->value_dim);
-#ifdef ARRAYS
-        float *arrays[MAX_ARRAYS];
-        arrays_of(kernel, &p, &params, arrays);
-#endif
-        bad |= kernel->extend(&p, &params, q, k, v, out, state, workspace);
-#ifdef ARRAYS
-        for (int a = 0; a < kernel->params; a++) free(arrays[a]);
-#endif
-        free(q);
-        free(k);
-        free(v);
-        free(out);
+        bad |= extend(kernel, &p, &params, state, workspace);
         for (int b = 0; b < BATCH; b++) bad |= kernel->state_length(&p, state, b) != length[b];
         bad |= kernel->state_copy(&p, other, step % BATCH, state, (step / 2) % BATCH);
         bad |= kernel->state_copy(&p, state, 0, state, 0);
@@ -116,6 +131,17 @@ int main(void)
     bad |= kernel->state_init(&p, other);
     const int begun = kernel->state_fold(&p, other, state);
     bad |= begun != ATTN_EFOLD && (begun || kernel->state_length(&p, other, 0) != kernel->state_length(&p, state, 0));
+#ifdef CHUNK /* the state of a run of whole chunks is joined with the state of the next run */
+    int64_t both[BATCH] = {2 * CHUNK, 2 * CHUNK};
+    p.n_q = 2 * CHUNK;
+    p.lengths = both;
+    bad |= kernel->state_init(&p, state) | extend(kernel, &p, &params, state, workspace);
+    p.start = 2 * CHUNK;
+    p.n_q = both[1] = 3 * CHUNK + 5;
+    bad |= kernel->state_init(&p, other) | extend(kernel, &p, &params, other, workspace);
+    bad |= kernel->state_fold(&p, state, other) | extend(kernel, &p, &params, state, workspace);
+    bad |= kernel->state_length(&p, state, 1) != 8 * CHUNK + 10;
+#endif
     p.state_bytes = bytes - 1;
     bad |= kernel->state_length(&p, state, 0) != ATTN_ESTATE;
     printf("%lld tokens\n", (long long)total);

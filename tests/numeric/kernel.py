@@ -73,7 +73,8 @@ class Problem(ctypes.Structure):
         ('saved_bytes', ctypes.c_size_t)] + [(n, Strides) for n in ('dout', 'dq', 'dk', 'dv')] + [
         ('capacity', ctypes.c_int64), ('lengths', ctypes.c_void_p), ('state_bytes', ctypes.c_size_t),
         ('start', ctypes.c_int64), ('team', ctypes.c_void_p), ('seed', ctypes.c_uint64), ('statistics', ctypes.c_void_p),
-        ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('key_heads', ctypes.c_int64), ('query_start', ctypes.c_void_p), ('room', ctypes.c_int64 * 32)]
+        ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('key_heads', ctypes.c_int64), ('query_start', ctypes.c_void_p),
+        ('foldable', ctypes.c_int), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
         """Sets the array [batch, heads, queries] to which the next calls write statistics, or None."""
@@ -248,12 +249,13 @@ class Kernel:
 class State:
     """A state of a kernel. Methods have the names and results of the kernel's functions."""
 
-    def __init__(self, kernel, P, batch, heads, kv_heads, capacity=0, threads=2, vouch=False, first=0, rewind=0):
+    def __init__(self, kernel, P, batch, heads, kv_heads, capacity=0, threads=2, vouch=False, first=0, rewind=0,
+                 foldable=0):
         about = kernel.about
         self.kernel, self.threads = kernel, threads
         self.params, self.keep = kernel.parameters(P)
         self.problem = Problem(batch, heads, kv_heads, threads=threads, capacity=capacity, start=first,
-                               rewind=rewind)
+                               rewind=rewind, foldable=foldable)
         problem = ctypes.byref(self.problem)
         self.bytes = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(about.state)(problem)
         check(self.bytes > 0, 'a state of no bytes')

@@ -760,6 +760,27 @@ def sequences_are_joined(folder):
 
 
 @case
+def states_of_the_delta_rule_are_joined(folder):
+    q, k, v = arrays(n=150, m=150)
+    q = q[:, :k.shape[1]]
+    made = small('deltanet', **{'delta.rate': 0.5, 'emit': ['forward', 'decode']})
+    wanted, ends = made(q, k, v), (0, 64, 128, 141)
+    runs = [made.state(2, start=at, foldable=True) for at in ends[:3]]
+    for state, at, end in zip(runs, ends, ends[1:]):
+        state.extend(*(a[:, :, at:end] for a in (q, k, v)))
+    runs[1].fold(runs[2])
+    runs[0].fold(runs[1])
+    joined = made.load_state(runs[0].tobytes())
+    check(joined.foldable and joined.lengths == [141, 141], 'joined: %s' % joined.lengths)
+    close(joined.extend(*(a[:, :, 141:] for a in (q, k, v))), wanted[:, :, 141:], 1e-5, 'joined')
+    plain, other = made.state(2), made.state(2)
+    for state in plain, other:
+        state.extend(q, k, v)
+    refuses(lambda: plain.fold(other), ValueError, 'deltanet: states, or results, of this kernel cannot be joined')
+    refuses(lambda: plain.fold(joined), ValueError, 'the states differ in batch, heads or foldable')
+
+
+@case
 def states_decay_and_go_back(folder):
     """States of a decay and of the delta rule take gates and rates of new tokens, and remove the tokens of a draft."""
     rng = np.random.default_rng(9)

@@ -1,5 +1,6 @@
 /* Checks extend of the kernel, for attnc check. Calls of extend append the sequences of a sample in pieces. Their
-   output is compared with the output of forward, without dropout. */
+   output is compared with the output of forward, without dropout. Some pieces are appended to an empty state, which is
+   then joined with the state of the earlier pieces. */
 #include "check.h"
 #include "../../host/host.h"
 #include "../../support/support.h"
@@ -18,6 +19,10 @@ struct growth {
     struct attn_problem p;
     /* piece[t] is a piece of tensor t. `of_out` is a piece of the output, and `result` is the whole output. */
     void *state, *piece[MAX_TENSORS], *of_out, *result;
+    /* If pieces are joined: the states before a piece and of the piece alone, the piece's output there, which is not
+       compared, and the number of keys that a state sums at a time. */
+    void *left, *right, *ignored;
+    int64_t chunk;
     /* `of_statistics` is a piece of the statistics. `all_statistics` has all of them. */
     void *of_statistics, *all_statistics;
     /* at[b] is the length of sequence b so far. tokens[b] is the number of tokens that the next call appends to it. */
@@ -61,7 +66,9 @@ static int take_pieces(struct growth *x)
 {
     const struct sample *const s = x->sample;
     x->of_out = check_memory((size_t)(x->p.batch * heads_of(&x->p, x->out) * x->p.n_q) * row_bytes(x->out));
-    int error = x->of_out ? 0 : ATTN_EMEMORY;
+    if (x->chunk)
+        x->ignored = check_memory((size_t)(x->p.batch * heads_of(&x->p, x->out) * x->p.n_q) * row_bytes(x->out));
+    int error = x->of_out && (x->ignored || !x->chunk) ? 0 : ATTN_EMEMORY;
     if (x->statistics) {
         x->p.statistics = x->of_statistics = check_memory((size_t)(x->p.batch * x->p.heads * x->p.n_q) *
                                                           row_bytes(x->statistics));
@@ -85,11 +92,13 @@ static void free_pieces(struct growth *x)
         x->piece[t] = NULL;
     }
     attn_free(x->of_out);
+    attn_free(x->ignored);
     attn_free(x->of_statistics);
-    x->of_statistics = NULL;
+    x->ignored = x->of_statistics = NULL;
 }
 
-/* Draws each sequence's number of tokens in the next piece. If `alike` is true, all sequences get equally many.
+/* Draws each sequence's number of tokens in the next piece. If `alike` is true, all sequences get equally many. If
+   pieces are joined, half of them end at a whole chunk.
    Returns the maximum, or 0 at the end. */
 static int64_t draw_piece(struct growth *x, bool alike, uint64_t *state)
 {
@@ -98,6 +107,7 @@ static int64_t draw_piece(struct growth *x, bool alike, uint64_t *state)
     bool more = false;
     for (int64_t b = 0; b < x->p.batch; b++) {
         if (b == 0 || !alike) drawn = (int64_t)(check_uniform(state) * (double)most) + (alike ? 1 : 0);
+        if (b == 0 && x->chunk && check_uniform(state) < 0.5) drawn = x->chunk - x->at[0] % x->chunk;
         if (check_uniform(state) < 0.3 && !alike) drawn = 1;
         x->tokens[b] = drawn < n - x->at[b] ? drawn : n - x->at[b];
         more |= x->at[b] < n;
@@ -105,6 +115,31 @@ static int64_t draw_piece(struct growth *x, bool alike, uint64_t *state)
     }
     if (more && longest == 0) return draw_piece(x, alike, state);
     return longest;
+}
+
+/* Appends the piece to a state. Returns 0 or ATTN_E…. */
+static int extend(const struct growth *x, void *out, void *state, void *workspace)
+{
+    const struct called *const f = x->forward;
+    return f->kernel->extend(&x->p, f->params, f->input[0], f->input[1], f->input[2], out, state, workspace);
+}
+
+/* Appends the piece to an empty state, and joins this state with x->left. If that succeeds, the joined state replaces
+   x->state. Returns 0 or ATTN_E…. */
+static int join(struct growth *x, void *workspace)
+{
+    const struct attn_kernel *const kernel = x->forward->kernel;
+    void *const statistics = x->p.statistics;
+    x->p.start = x->at[0];
+    int error = kernel->state_init(&x->p, x->right);
+    x->p.start = 0;
+    x->p.statistics = NULL;
+    if (!error) error = extend(x, x->ignored, x->right, workspace);
+    if (!error) error = kernel->state_fold(&x->p, x->left, x->right);
+    x->p.statistics = statistics;
+    if (!error) memcpy(x->state, x->left, x->p.state_bytes);
+    /* the first piece does not end at a whole chunk, or the state has no room */
+    return error == ATTN_ELENGTH || error == ATTN_ECAPACITY || error == ATTN_EFOLD ? 0 : error;
 }
 
 /* Appends all tokens of the sequences, piece by piece. Returns 0 or ATTN_E…. */
@@ -118,9 +153,9 @@ static int grow(struct growth *x, bool alike, uint64_t *state)
         p->n_q = n;
         void *workspace = check_memory(kernel->extend_workspace(p));
         error = workspace ? take_pieces(x) : ATTN_EMEMORY;
-        if (!error)
-            error = kernel->extend(p, x->forward->params, x->forward->input[0], x->forward->input[1],
-                                   x->forward->input[2], x->of_out, x->state, workspace);
+        if (!error && x->chunk) memcpy(x->left, x->state, p->state_bytes);
+        if (!error) error = extend(x, x->of_out, x->state, workspace);
+        if (!error && x->chunk) error = join(x, workspace);
         if (!error) copy_rows(x, x->out, x->of_out, x->result, true);
         if (!error && x->statistics) copy_rows(x, x->statistics, x->of_statistics, x->all_statistics, true);
         for (int64_t b = 0; b < p->batch; b++) x->at[b] += x->tokens[b];
@@ -150,13 +185,20 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
     }
     x->p.saved = NULL;
     x->p.capacity = x->p.n_k;
+    x->chunk = alike && (c->p->folds || c->p->foldables) ? c->p->extend[0].c->state.chunk : 0;
+    x->p.foldable = x->chunk != 0;
     x->p.state_bytes = kernel->state(&x->p);
     x->state = check_memory(x->p.state_bytes);
     x->result = check_memory((size_t)c->sample[sample].out.elements * attn_dtype_size(kernel->dtype));
     x->at = attn_alloc(batch * sizeof *x->at);
     x->tokens = attn_alloc(batch * sizeof *x->tokens);
-    const int error = x->state && x->result && x->at && x->tokens ? grow(x, alike, state) : ATTN_EMEMORY;
+    x->left = x->chunk ? check_memory(x->p.state_bytes) : NULL;
+    x->right = x->chunk ? check_memory(x->p.state_bytes) : NULL;
+    const bool joins = (x->left && x->right) || !x->chunk;
+    const int error = x->state && x->result && x->at && x->tokens && joins ? grow(x, alike, state) : ATTN_EMEMORY;
     attn_free(x->state);
+    attn_free(x->left);
+    attn_free(x->right);
     attn_free(x->at);
     attn_free(x->tokens);
     return error;

@@ -54,7 +54,7 @@ struct version {
 #if CARRIED
     int64_t chunk; /* keys that are added to a state at a time */
     size_t kept; /* bytes of the sums of one head */
-#if FOLDS
+#if JOINS
     void (*join)(const struct call *, int64_t, unsigned char *); /* adds the sums of a second state, for one task */
     size_t join_work;                                            /* bytes of workspace for `join` */
 #endif

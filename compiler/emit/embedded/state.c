@@ -18,6 +18,7 @@ struct state_header {
     int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
     int64_t key_heads; /* heads of k */
+    int64_t foldable;  /* 1 if the sums of each head are followed by their transition */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -120,14 +121,35 @@ static struct rows rows_in(const struct places *at, int64_t b)
 }
 
 #if CARRIED
-static struct version extend_version(void)
+#if TRANSITIONS
+/* Returns the version for states without transitions. */
+static struct version plain_version(void)
 {
 EXTEND_CHOICE
 }
-#elif FEW
-#define extend_version() version(INT64_MAX, MANY_ROWS, 0)
+
+/* Returns the version for states with transitions: the affine maps from the sums before the tokens to the sums after
+   them. */
+static struct version foldable_version(void)
+{
+FOLDABLE_CHOICE
+}
+
+static struct version extend_version(const struct attn_problem *problem)
+{
+    return problem && problem->foldable ? foldable_version() : plain_version();
+}
 #else
-#define extend_version() version(INT64_MAX)
+static struct version extend_version(const struct attn_problem *problem)
+{
+    (void)problem;
+EXTEND_CHOICE
+}
+#endif
+#elif FEW
+#define extend_version(problem) version(INT64_MAX, MANY_ROWS, 0)
+#else
+#define extend_version(problem) version(INT64_MAX)
 #endif
 
 #if ATTENDS
@@ -216,10 +238,13 @@ static int describe(const struct attn_problem *problem, const struct version *th
     static const char magic[] = "attnkeep", name[] = NAME_AS_TEXT;
     const struct attn_problem *const p = problem;
     if (!runs(this)) return ATTN_EMACHINE;
+#if SAME_HEADS
+    if (p->heads != p->kv_heads) return ATTN_EPROBLEM;
+#endif
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 4;
+    header->format = 5;
     header->byte_order = 0x01020304;
     header->fingerprint = FINGERPRINT;
     header->dtype = DTYPE;
@@ -245,6 +270,10 @@ static int describe(const struct attn_problem *problem, const struct version *th
 #endif
     header->rows = ROWS_KEPT + header->rewind;
 #endif
+#if TRANSITIONS
+    header->foldable = p->foldable != 0;
+    if (p->foldable) header->rows += this->chunk; /* tokens of a second state */
+#endif
     header->read_back = READ_BACK;
 #if CARRIED
     header->chunk = this->chunk;
@@ -261,7 +290,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     const size_t sums = bytes_times(bytes_times(this->kept, p->batch), this->tile == 0 ? p->kv_heads : p->heads);
     bytes = bytes_plus(bytes, bytes_times(sums, 1 + header->earlier));
 #endif
-#if FOLDS
+#if JOINS
     bytes = bytes_plus(bytes, this->join_work);
 #endif
     for (int a = 0; a < ROW_ARRAYS; a++) {
@@ -287,7 +316,7 @@ static struct places places_in(void *state, const struct state_header *header, c
     const int64_t sums = h->batch * (this->tile == 0 ? h->kv_heads : h->heads) * h->kept;
     places.earlier = memory + at + sums;
     at += sums * (1 + h->earlier);
-#if FOLDS
+#if JOINS
     places.work = memory + at;
     at += (int64_t)this->join_work;
 #endif
@@ -355,14 +384,14 @@ static void begin_sums(const struct places *at, int64_t b)
 size_t SPEC_state(const struct attn_problem *problem)
 {
     struct state_header header;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
 }
 
 int SPEC_state_init(const struct attn_problem *problem, void *state)
 {
     struct state_header header;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     if (!problem || !state) return ATTN_EPOINTER;
     if ((uintptr_t)state % 64) return ATTN_EALIGN;
     const int error = describe(problem, &this, &header);
@@ -370,7 +399,9 @@ int SPEC_state_init(const struct attn_problem *problem, void *state)
     if (problem->state_bytes && problem->state_bytes < header.bytes) return ATTN_ESTATE;
     const int64_t start = problem->start;
     if (start < 0) return ATTN_EPROBLEM;
-#if FOLDS
+#if TRANSITIONS
+    if (start && (!problem->foldable || start % this.chunk)) return ATTN_ELENGTH;
+#elif FOLDS
     if (start % this.chunk) return ATTN_ELENGTH;
 #else
     if (start) return ATTN_ELENGTH;
@@ -390,7 +421,7 @@ int SPEC_state_init(const struct attn_problem *problem, void *state)
 int64_t SPEC_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     const int error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
@@ -400,7 +431,7 @@ int64_t SPEC_state_length(const struct attn_problem *problem, const void *state,
 int64_t SPEC_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
 {
     struct places at;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     const int error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
@@ -441,7 +472,7 @@ static void store_sums(const struct attn_problem *problem, const struct version 
 int SPEC_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
 {
     struct places at;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     const int error = open_state(problem, &this, state, &at);
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
@@ -491,7 +522,7 @@ int SPEC_state_copy(const struct attn_problem *problem, void *to, int64_t to_seq
     int64_t from_sequence)
 {
     struct places target, source;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     int error = open_state(problem, &this, to, &target);
     if (!error) error = open_state(problem, &this, from, &source);
     if (error) return error;
@@ -538,7 +569,7 @@ static void slide(const struct rows *rows, int64_t sequences, int64_t from, int6
     }
 }
 
-#if FOLDS
+#if JOINS
 #if PREFIX_SUMS
 /* Adds the prefix sums in row `row` of `from` to n rows of `to`, beginning with `first`, for each head of a sequence. */
 static void add_sums(const struct rows *to, int64_t first, int64_t n, const struct rows *from, int64_t row)
@@ -557,6 +588,7 @@ static void add_sums(const struct rows *to, int64_t first, int64_t n, const stru
     }
 }
 
+#if FOLDS
 /* Prepares the call that adds the sums of `from` to the sums of `to`. This call needs the prefix sums before and
    after the keys in the sums of `from`. Rows `row` and row + 1 of `to` receive them. Row `last` of `from` belongs to
    the last of these keys. */
@@ -573,6 +605,7 @@ static void set_sums_of_join(struct call *call, const struct rows *to, int64_t r
     call->log_decay_chunk_at = call->log_decay_chunk_low_at = in_elements(to->strides[SUMS], sizeof(REAL));
 }
 
+#endif
 #endif
 /* Returns 0 if sequence `right` can be appended to `left`, otherwise an error. A sequence has room for `rows` rows. */
 static int fold_error(const struct sequence *left, const struct sequence *right, int64_t rows)
@@ -624,7 +657,7 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
 #if NUMBERED
         call.first_sequence = b;
 #endif
-#if PREFIX_SUMS
+#if PREFIX_SUMS && FOLDS
         add_sums(&target, -2, 1, &target, -1);
         add_sums(&target, -2, 1, &source, -2);
         set_sums_of_join(&call, &target, open, &source, skip - 1);
@@ -650,11 +683,14 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
 int SPEC_state_fold(const struct attn_problem *problem, void *left, const void *right)
 {
     struct places to, from;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     int error = open_state(problem, &this, left, &to);
     if (!error) error = open_state(problem, &this, right, &from);
     if (error) return error;
-#if FOLDS
+#if TRANSITIONS
+    if (!problem->foldable) return ATTN_EFOLD; /* the states have no transitions */
+#endif
+#if JOINS
     if (left == right) return ATTN_EPOINTER;
     for (int64_t b = 0; b < problem->batch && !error; b++)
         error = fold_error(&to.sequence[b], &from.sequence[b], to.header->rows);
@@ -670,14 +706,15 @@ int SPEC_state_fold(const struct attn_problem *problem, void *left, const void *
 /* ==== appending tokens ==== */
 
 /* Returns the workspace of a thread, in bytes, for a call that extends a state. */
-static size_t bytes_of_extending(void)
+static size_t bytes_of_extending(const struct attn_problem *problem)
 {
+    (void)problem;
 #if ATTENDS
     size_t bytes = bytes_of_attending();
 #elif EXTEND_BY_LENGTH
     size_t bytes = max_bytes_a_thread(INT64_MAX);
 #else
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     size_t bytes = bytes_a_thread(&this);
 #endif
 #if PREFIX_SUMS
@@ -858,9 +895,9 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
 size_t SPEC_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const size_t bytes = bytes_times(bytes_of_extending(), (int64_t)threads_served(problem));
+    const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
 #if PREFIX_SUMS && UNCOPIED
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     const size_t all = bytes_plus(bytes, bytes_of_sums(problem, &this, piece_of_call(problem, &this)));
     return bytes_fit(all) ? all : 0;
 #else
@@ -1052,7 +1089,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     new_tokens.n_k = problem->n_q;
     struct call call = {.params = params, ARRAY_VALUES};
     struct places at;
-    const struct version this = extend_version();
+    const struct version this = extend_version(problem);
     int error = CHECK_PROBLEM(&new_tokens, HEAD_DIM, VALUE_DIM, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
@@ -1105,7 +1142,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     unsigned char *work = (unsigned char *)workspace;
-    const size_t bytes = bytes_of_extending();
+    const size_t bytes = bytes_of_extending(problem);
 #if PREFIX_SUMS && UNCOPIED
     unsigned char *const sums = work;
     const size_t all = problem->workspace_bytes, of_sums = bytes_of_sums(&call.p, &this, piece_of_call(&call.p, &this)),

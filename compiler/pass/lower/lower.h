@@ -31,6 +31,7 @@ struct lowered_value {
     bool masked_zero;     /* the tile is 0 outside the region */
     int rescale;          /* the factor that rescales sums if the value is a running maximum */
     int carried;          /* the tile that slots are folded into if the value is a state */
+    int transition;       /* the array of the state's transition (transition.c) */
     /* If a state is a running maximum, `keep` is the factor of old sums, and `take` the factor of a slot's sums. */
     int keep, take;
 };
@@ -174,6 +175,20 @@ void lower_states(struct lowering *x, struct stmt **at);
 
 /* Lowers a graph with a SOLVE. Each head has one loop over chunks of keys. (solve.c) */
 void lower_solve(struct lowering *x, struct stmt **at);
+/* Statements of the system of a chunk's keys. (system.c)
+   - lower_earlier: makes the product of the rows' features with a state, the part of each row's sum that comes from
+     the keys before the chunk. Returns its tile, [rows lanes].
+   - lower_system: makes the SOLVE statement for the tile `rest`, [rows lanes]. Returns the tile of the solution. */
+int lower_earlier(struct lowering *x, int state, int rows);
+int lower_system(struct lowering *x, int rest);
+/* Lowers the transitions of the states of a SOLVE. (transition.c)
+   - lower_begin_transitions: makes their tiles, and sets them to the transition of no tokens
+   - lower_transitions: computes the solution for a chunk, without values. Returns its tile
+   - lower_join: makes the statements that apply the transitions of a second state to the states and transitions, and
+     add the second state */
+void lower_begin_transitions(struct lowering *x, struct stmt ***at);
+int lower_transitions(struct lowering *x, int rows);
+void lower_join(struct lowering *x, struct stmt ***at);
 /* Lowers a graph whose output is a SOLVE, at *at. Each head has one loop over chunks of keys. (solve.c) */
 void lower_solution(struct lowering *x, struct stmt **at);
 /* Lowers the program whose output is the solution of a SOLVE, at *at. Each head has one loop over tiles of

@@ -97,27 +97,9 @@ static void begin_states(struct lowering *x, struct stmt ***at)
         if (x->lowered[v].stage != STATE) continue;
         const int rank = lower_tile_axes(x, &x->g->value[v], axes);
         x->lowered[v].array = lower_new_tile(x, "state", rank, axes);
+        x->l->array[x->lowered[v].array].shared = program_keeps_state(&x->c->program);
         lower_set_constant(x, at, x->lowered[v].array, 0);
     }
-}
-
-/* Makes the product of the rows' features with the state. The product is the part of each row's sum that comes from
-   the keys before the chunk. Returns the tile's array. */
-static int lower_earlier(struct lowering *x, int state, int rows, int lanes)
-{
-    const struct value *solve = &x->g->value[x->solve];
-    const struct ref features = lower_ref(x, &solve->operand[SOLVE_FEATURES]);
-    const int axes[2] = {rows, lanes};
-    struct stmt *s = lower_append(x, &x->end, LOOPS_DOT);
-    s->rank = 2;
-    memcpy(s->axes, axes, sizeof axes);
-    s->axis = x->l->array[state].axes[0];
-    s->operands = 2;
-    s->operand[0] = features;
-    s->operand[1] = loops_ref(x->l, state);
-    s->assigns = 1;
-    s->assign[0] = (struct assign){loops_ref(x->l, lower_new_tile(x, "from_state", 2, axes)), FOLD_SET, NULL, 0};
-    return s->assign[0].to.of;
 }
 
 /* Computes the values minus the sum over earlier chunks. Returns their tile. */
@@ -141,7 +123,7 @@ static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state
 {
     const struct value *const solve = &x->g->value[x->solve];
     struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **end = lower_new_list(x);
-    const int rows = x->lane, lanes = solve->axes[solve->rank - 1], solution[2] = {x->stream, lanes};
+    const int rows = x->lane, lanes = solve->axes[solve->rank - 1];
     x->before = before;
     x->inside = inside;
     x->end = end;
@@ -152,20 +134,8 @@ static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state
     const struct expr *const implied = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, sooner),
                                                  expr_leaf(x->m, EXPR_INDEX, later), NULL);
     if (solve->where != implied) lower_apply_region(x, solve, SOLVE_WEIGHTS, 0);
-    const int rest = lower_rest(x, rows, lanes, lower_earlier(x, state, rows, lanes));
-    struct stmt *s = lower_append(x, &x->end, LOOPS_SOLVE);
-    s->backward = solve->backward;
-    s->rank = 2;
-    s->axes[0] = rows;
-    s->axes[1] = lanes;
-    s->axis = x->stream;
-    s->operands = 3;
-    s->operand[0] = lower_ref(x, &solve->operand[SOLVE_WEIGHTS]);
-    s->operand[1] = loops_ref(x->l, rest);
-    s->operand[2] = lower_ref(x, &solve->operand[SOLVE_RATE]);
-    x->lowered[x->solve].array = lower_new_tile(x, "corrected", 2, solution);
-    s->assigns = 1;
-    s->assign[0] = (struct assign){loops_ref(x->l, x->lowered[x->solve].array), FOLD_SET, NULL, 0};
+    x->lowered[x->solve].array = lower_system(x, lower_rest(x, rows, lanes, lower_earlier(x, state, rows)));
+    if (x->c->program.foldable) x->lowered[x->solve].transition = lower_transitions(x, rows);
     name_chunk_of_rows(x, *before);
     name_chunk(x, *before, true);
     name_chunk(x, *inside, true);
@@ -175,11 +145,11 @@ static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state
     return *before;
 }
 
-/* Appends the statement that adds the chunk to a state. */
-static void add_to_state(struct lowering *x, int number, struct stmt ***at)
+/* Adds the current chunk to `array`, a state of v or its transition. `solution` is the tile of the solution that the
+   state sums, or -1 if the chunk's keys change the array only by the factor `keep`. */
+static void add_chunk(struct lowering *x, const struct value *v, int array, int solution, struct stmt ***at)
 {
-    const struct value *const v = &x->g->value[number];
-    const int array = x->lowered[number].array, rank = x->l->array[array].rank, *axes = x->l->array[array].axes;
+    const int rank = x->l->array[array].rank, *const axes = x->l->array[array].axes;
     const struct expr *const first = expr_leaf(x->m, EXPR_OPERAND, 0);
     const int summed = graph_summed(v); /* other operands belong to `keep` */
     if (v->keep) {
@@ -189,6 +159,7 @@ static void add_to_state(struct lowering *x, int number, struct stmt ***at)
                                                  : expr_make(x->m, EXPR_MUL, first, v->keep, NULL);
         name_chunk(x, *begin, false); /* the factor carries the state to the next chunk */
     }
+    if (solution < 0) return;
     struct stmt *s;
     if (v->op == GRAPH_REDUCE) {
         const int nest[2] = {axes[0], x->stream};
@@ -202,7 +173,19 @@ static void add_to_state(struct lowering *x, int number, struct stmt ***at)
         s->assign[0] = (struct assign){loops_ref(x->l, array), FOLD_SUM, NULL, 0};
     }
     s->operands = summed;
-    for (int k = 0; k < summed; k++) s->operand[k] = lower_ref(x, &v->operand[k]);
+    for (int k = 0; k < summed; k++)
+        s->operand[k] = v->operand[k].of == x->solve ? loops_ref(x->l, solution) : lower_ref(x, &v->operand[k]);
+}
+
+/* Appends the statements that add the chunk to a state, and to its transition if the program has transitions. */
+static void add_to_state(struct lowering *x, int number, struct stmt ***at)
+{
+    const struct value *const v = &x->g->value[number];
+    const struct lowered_value *const own = &x->lowered[number], *const solve = &x->lowered[x->solve];
+    bool corrected = false;
+    for (int k = 0; k < v->operands; k++) corrected |= v->operand[k].of == x->solve;
+    add_chunk(x, v, own->array, solve->array, at);
+    if (x->c->program.foldable) add_chunk(x, v, own->transition, corrected ? solve->transition : -1, at);
 }
 
 void lower_solve(struct lowering *x, struct stmt **at)
@@ -224,7 +207,14 @@ void lower_solve(struct lowering *x, struct stmt **at)
         at = &loop->body;
     }
     x->needed = needed;
+    struct stmt **const first = at;
     begin_states(x, &at);
+    if (x->c->program.foldable) lower_begin_transitions(x, &at);
+    if (program_folds_states(&x->c->program)) {
+        at = first;
+        lower_join(x, &at);
+        return;
+    }
     struct stmt *const chunks = lower_loop_over(x, &at, x->stream, zero, expr_leaf(x->m, EXPR_SIZE, x->stream),
                                                 x->m->axis[x->chunk].extent);
     struct stmt **body = &chunks->body;

@@ -389,7 +389,7 @@ class Kernel:
                                 threads or 0)
 
     def state(self, batch: int = 1, *, capacity: int = 4096, start: int = 0, rewind: int = 0,
-              seed: int | None = None, threads: int | None = None, **parameters: Array | float) -> State:
+              foldable: bool = False, seed: int | None = None, threads: int | None = None, **parameters: Array | float) -> State:
         """A state of empty sequences. Its method extend(q, k, v) appends tokens: a whole prompt, or token by token.
 
         batch: the number of sequences
@@ -397,14 +397,16 @@ class Kernel:
             of a state); also the length of a row of integer parameters
         start: the position of the first token, if fold() will append this state to another state
         rewind: the number of tokens that truncate() can always remove, for example the tokens of a draft
+        foldable: whether fold() will join the state with another state. Needed only for a spec with 'delta', whose
+            state then also stores a matrix [features, features] for each head
         seed, threads, parameters: as for a call of the kernel; they apply to all calls of extend()
 
         Raises SpecError if the mask lets a query see later tokens."""
         for word, value in ("batch", batch), ("capacity", capacity), ("start", start), ("rewind", rewind):
             if value < 0:
                 raise ValueError(f"{word} is {value}; expected 0 or more")
-        return State(self, self._with_state(), batch, capacity, start, rewind, self._seed(seed), threads,
-                     self._given(parameters))
+        return State(self, self._with_state(), batch, capacity, start, rewind, foldable, self._seed(seed),
+                     threads, self._given(parameters))
 
     def load_state(self, data: bytes, *, capacity: int = 4096, seed: int | None = None,
                    threads: int | None = None, **parameters: Array | float) -> State:

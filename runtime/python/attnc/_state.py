@@ -15,8 +15,8 @@ from ._call import Binding, Calls, Outputs, _address_in, _aligned, _Call, _is, _
 if TYPE_CHECKING:
     from ._kernel import Kernel
 
-# struct state_header of emitted C: batch, heads, kv_heads, capacity, rewind, key_heads
-_HEADER = struct.Struct("=112x4q32xq8xq")
+# struct state_header of emitted C: batch, heads, kv_heads, capacity, rewind, key_heads, foldable
+_HEADER = struct.Struct("=112x4q32xq8xqq")
 
 
 def _zeros(size: int) -> Any:
@@ -52,8 +52,10 @@ class State:
     at a time."""
 
     def __init__(self, kernel: Kernel, binding: Binding, batch: int, capacity: int, start: int,
-                 rewind: int, seed: int | None, threads: int | None, given: Mapping[str, Any]) -> None:
+                 rewind: int, foldable: bool, seed: int | None, threads: int | None,
+                 given: Mapping[str, Any]) -> None:
         self.kernel, self.batch, self.capacity, self.start, self.rewind = kernel, batch, capacity, start, rewind
+        self.foldable = foldable
         self._binding, self._seed, self._threads, self._given = binding, seed, threads, given
         self._heads: tuple[int, int, int] | None = None  # H, G, and the heads of k if it has fewer than v, or 0
         self._memory: Any = None
@@ -71,6 +73,7 @@ class State:
         call = _Call(self._binding, threads or 0, self._seed)
         call.problem.batch, call.problem.capacity = self.batch, self.capacity
         call.problem.start, call.problem.rewind = self.start, self.rewind
+        call.problem.foldable = self.foldable
         call.sizes["B"], call.sizes["n_k"] = self.batch, self.capacity
         if self._heads:
             heads, kv_heads, key_heads = self._heads
@@ -216,8 +219,8 @@ class State:
             return
         if self._memory is None and source._heads:
             self._take(*source._heads)
-        if source._heads != self._heads or source.batch != self.batch:
-            raise ValueError("the states differ in batch or heads")
+        if source._heads != self._heads or source.batch != self.batch or source.foldable != self.foldable:
+            raise ValueError("the states differ in batch, heads or foldable")
         self._binding.check(self._binding.kernel.state_copy(
             ctypes.byref(self._call().problem), _aligned(self._memory), sequence, _aligned(source._memory),
             source_sequence))
@@ -226,7 +229,7 @@ class State:
         """Appends to each sequence the tokens of the same sequence in `other`, which is not changed.
 
         other: a state of this kernel with equal heads, batch and capacity. The kernel must have a linear form, whose
-            state stores sums. Each sequence of `other` must begin where the same sequence of this state ends: see
+            state stores sums; with 'delta', both states must be foldable. Each sequence of `other` must begin where the same sequence of this state ends: see
             `start` of kernel.state()
 
         Raises ValueError, without changing any sequence, if the states cannot be joined."""
@@ -240,15 +243,15 @@ class State:
             return
         if self._memory is None and other._heads:
             self._take(*other._heads)
-        if other._heads != self._heads or other.batch != self.batch:
-            raise ValueError("the states differ in batch or heads")
+        if other._heads != self._heads or other.batch != self.batch or other.foldable != self.foldable:
+            raise ValueError("the states differ in batch, heads or foldable")
         self._binding.check(self._binding.kernel.state_fold(
             ctypes.byref(self._call().problem), _aligned(self._memory), _aligned(other._memory)))
 
     def copy(self) -> State:
         """Returns a copy of the state."""
-        made = State(self.kernel, self._binding, self.batch, self.capacity, self.start, self.rewind, self._seed,
-                     self._threads, self._given)
+        made = State(self.kernel, self._binding, self.batch, self.capacity, self.start, self.rewind, self.foldable,
+                     self._seed, self._threads, self._given)
         with self._lock:
             if self._heads:
                 made._take(*self._heads, self.tobytes())
@@ -273,10 +276,10 @@ def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: 
     data = bytes(data)
     if len(data) < _HEADER.size:
         binding.check(-12)
-    batch, heads, kv_heads, capacity, rewind, key_heads = _HEADER.unpack_from(data)
-    if min(batch, heads, kv_heads, capacity, rewind, key_heads) < 0:
+    batch, heads, kv_heads, capacity, rewind, key_heads, foldable = _HEADER.unpack_from(data)
+    if min(batch, heads, kv_heads, capacity, rewind, key_heads, foldable) < 0:
         binding.check(-12)
-    made = State(kernel, binding, batch, capacity or otherwise, 0, rewind, seed, threads, given)
+    made = State(kernel, binding, batch, capacity or otherwise, 0, rewind, bool(foldable), seed, threads, given)
     made._take(heads, kv_heads, key_heads if key_heads < kv_heads else 0, data)
     made.lengths  # the kernel raises an exception for damaged bytes
     return made
