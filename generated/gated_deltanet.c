@@ -48,23 +48,20 @@
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
-     x86-64-v4  gated_deltanet_linear_v4, gated_deltanet_linear_linear_part_0_v4,
-     gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v4, gated_deltanet_linear_dq_dlog_decay_q_v4,
-     gated_deltanet_linear_linear_part_2_v4, gated_deltanet_linear_linear_part_8_v4, gated_deltanet_linear_dv_v4,
-     gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v4, gated_deltanet_linear_linear_part_4_v4,
-     gated_deltanet_linear_dk_v4, gated_deltanet_linear_dbeta_v4, gated_deltanet_linear_dlog_decay_k_v4,
+     x86-64-v4  gated_deltanet_linear_v4, gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v4,
+     gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_v4, gated_deltanet_linear_linear_part_2_v4,
+     gated_deltanet_linear_dv_v4, gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_v4,
+     gated_deltanet_linear_linear_part_7_dk_v4, gated_deltanet_linear_dbeta_dlog_decay_k_v4,
      gated_deltanet_linear_terms_dgate_v4, gated_deltanet_terms_v4
-     x86-64-v3  gated_deltanet_linear_v3, gated_deltanet_linear_linear_part_0_v3,
-     gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v3, gated_deltanet_linear_dq_dlog_decay_q_v3,
-     gated_deltanet_linear_linear_part_2_v3, gated_deltanet_linear_linear_part_8_v3, gated_deltanet_linear_dv_v3,
-     gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v3, gated_deltanet_linear_linear_part_4_v3,
-     gated_deltanet_linear_dk_v3, gated_deltanet_linear_dbeta_v3, gated_deltanet_linear_dlog_decay_k_v3,
+     x86-64-v3  gated_deltanet_linear_v3, gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v3,
+     gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_v3, gated_deltanet_linear_linear_part_2_v3,
+     gated_deltanet_linear_dv_v3, gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_v3,
+     gated_deltanet_linear_linear_part_7_dk_v3, gated_deltanet_linear_dbeta_dlog_decay_k_v3,
      gated_deltanet_linear_terms_dgate_v3, gated_deltanet_terms_v3
-     generic    gated_deltanet_linear_any, gated_deltanet_linear_linear_part_0_any,
-     gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_any, gated_deltanet_linear_dq_dlog_decay_q_any,
-     gated_deltanet_linear_linear_part_2_any, gated_deltanet_linear_linear_part_8_any, gated_deltanet_linear_dv_any,
-     gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_any, gated_deltanet_linear_linear_part_4_any,
-     gated_deltanet_linear_dk_any, gated_deltanet_linear_dbeta_any, gated_deltanet_linear_dlog_decay_k_any,
+     generic    gated_deltanet_linear_any, gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_any,
+     gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_any, gated_deltanet_linear_linear_part_2_any,
+     gated_deltanet_linear_dv_any, gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_any,
+     gated_deltanet_linear_linear_part_7_dk_any, gated_deltanet_linear_dbeta_dlog_decay_k_any,
      gated_deltanet_linear_terms_dgate_any, gated_deltanet_terms_any
      choice     the version that this machine runs
      interface  gated_deltanet_workspace, gated_deltanet_forward, gated_deltanet_backward, gated_deltanet_kernel
@@ -149,15 +146,14 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_strides linear_part_1_at;
     float *linear_part_2;
     struct attn_strides linear_part_2_at;
-    float *linear_part_7;
-    struct attn_strides linear_part_7_at;
     float *linear_part_6;
-    struct attn_strides linear_part_6_at;
-    float *linear_part_3;
-    float *linear_part_8;
-    float *linear_part_9;
-    float *linear_part_4;
     float *linear_part_5;
+    struct attn_strides linear_part_5_at;
+    float *linear_part_4;
+    struct attn_strides linear_part_4_at;
+    float *linear_part_3;
+    float *linear_part_7;
+    float *linear_part_8;
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -654,60 +650,75 @@ TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, floa
     dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot8_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot11_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot11_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
         c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot14_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot17_v4(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
+    int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    solve_v4(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+}
+TARGET_v4 APART void dot18_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v4 APART void dot19_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b, /*b_step=*/32,
         c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot16_v4(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
-    int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
-{
-    solve_v4(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1010,18 +1021,29 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *call, int64_t task, unsigned char *work)
+TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v4(const struct call *call, int64_t task,
+    unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
@@ -1033,34 +1055,59 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
     const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 16512); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 45184); /* [j: 32, e: 64] */
-    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
     float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
         call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const k_tile_2 = (float *)(void *)(work + 53376); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61568); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61696); /* [j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 61824); /* [j: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + f * 64 + e, splat_v4(0.0f));
+    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const query_features_2 = (float *)(void *)(work + 24704); /* [d: 64, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 32896); /* [j: 32, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 45184); /* [f: 64, i: 32] */
+    float *const query_2 = (float *)(void *)(work + 61568); /* [f: 64, i: 32] */
+    float *const score_3 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
+    float *const weight_2 = (float *)(void *)(work + 28800); /* [j: 32, i: 32] */
+    float *const sum = (float *)(void *)(work + 45184); /* [d: 64, i: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 24704); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(work + 69760); /* [i: 32] */
+    float *const query_sum_4 = (float *)(void *)(work + 69888); /* [i: 32] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_head = call->p.dq.head;
+    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
+        * call->dlog_decay_q_at.head : NULL;
+    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
+    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69760); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 69888); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 70016); /* [d: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(work + 78208); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 86400); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 86528); /* [i: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + f * 64 + e, splat_v4(0.0f));
+                }
             }
         }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+        for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
@@ -1127,8 +1174,8 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
                 }
                 /* score[j][t_key] = sum over d of key_features * key_features */
                 dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, key_features, score);
-                /* key = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-                   log_decay_k_low_tile_2)) * 1.442695f) */
+                /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                   log_decay_k_low_tile_2)) * ... */
                 const float log_decay_chunk_7 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
                 const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                     0)];
@@ -1136,7 +1183,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
                     const vec_v4 t_9 = exp2_v4(((log_decay_chunk_7 - load_v4(log_decay_k_tile_2 + j)) +
                         (log_decay_chunk_low_8 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
                     for (int64_t f = 0; f < 64; f++) {
-                        store_v4(key + f * 32 + j, load_v4(key_features + f * 32 + j) * t_9);
+                        store_v4(key_features_2 + f * 32 + j, load_v4(key_features + f * 32 + j) * t_9);
                     }
                 }
                 /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
@@ -1169,42 +1216,245 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
                    corrected[j][e]) */
                 dot2_v4(t_key1 - t_key0, score, key_scale, from_state, corrected);
             }
-            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-               log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_12 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
-                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-            const float t_13 = powf(2.7182818f, t_12);
-            const int t_14 = t_13 < 0.5f;
-            const float t_15 = t_14 ? t_13 : 1.0f;
-            const float t_16 = t_14 ? 0.0f : (-expm1f(t_12));
-            for (int64_t f = 0; f < 64; f += 16) {
-                store_v4(kept_share + f, splat_v4(t_15));
-                store_v4(lost_share + f, splat_v4(t_16));
-            }
-            /* state = (state * kept_share) - (state * lost_share) */
-            for (int64_t f = 0; f < 64; f++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                        const vec_v4 state_17 = load_v4(state + f * 64 + e);
-                        store_v4(state + f * 64 + e, (state_17 * kept_share[f]) - (state_17 * lost_share[f]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over j of key * corrected */
-            dot6_v4(j1 - j0, key, corrected, state);
             if (linear_part_0) {
                 /* linear_part_0 = corrected, transposed back */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e++)
                         linear_part_0[(j0 + j) * linear_part_0_row + e] = corrected[j * 64 + e];
             }
+            for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                const int64_t i1 = min(i0 + 32, i_end);
+                if (dq || dlog_decay_q) {
+                    /* q_tile = q, with zeros beyond the last row */
+                    transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                        for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                    /* dout_tile = dout, with zeros beyond the last row */
+                    transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                        for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+                    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+                    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+                    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+                    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] :
+                            0;
+                    /* query_sum_2 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        store_v4(query_sum_2 + i, splat_v4(0.0f));
+                    }
+                    /* query_sum_2 += q_tile * q_tile */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                        vec_v4 query_sum_2_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            query_sum_2_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                const vec_v4 q_tile_12 = load_v4(q_tile + d * 32 + i);
+                                query_sum_2_in[vector] += q_tile_12 * q_tile_12;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in[vector]);
+                        }
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* query_features_2 = (q_tile * select(query_sum_2 == 0.0f, 0.0f,
+                       1.0f / sqrt(query_sum_2))) * 0.125f */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 query_sum_2_13 = load_v4(query_sum_2 + i);
+                        const vec_v4 t_14 = pick_v4(query_sum_2_13 == 0.0f, splat_v4(0.0f),
+                            1.0f / sqrt_v4(query_sum_2_13));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v4(query_features_2 + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_14) * 0.125f);
+                        }
+                    }
+                }
+                if (dq || dlog_decay_q) {
+                    /* sum_from_state[f][i] = sum over e of state * dout_tile */
+                    dot7_v4(round_up(i1 - i0, 16), state, dout_tile, sum_from_state);
+                }
+                if (dlog_decay_q) {
+                    /* row_sum = 0.0f; query_sum_4 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        store_v4(row_sum + i, splat_v4(0.0f));
+                        store_v4(query_sum_4 + i, splat_v4(0.0f));
+                    }
+                }
+                if (dq || dlog_decay_q) {
+                    /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
+                       exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - l ... */
+                    const int t_16 = (j0 / 32) == 0;
+                    const float log_decay_chunk_17 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_18 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 t_19 = exp2_v4(((load_v4(log_decay_q_tile + i) - log_decay_chunk_17) +
+                            (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_18)) * 1.442695f);
+                        const vec_v4 t_20 = t_16 ? splat_v4(1.0f) : t_19;
+                        const vec_v4 t_21 = t_16 ? splat_v4(0.0f) : t_19;
+                        vec_v4 query_sum_4_in = (vec_v4){0};
+                        for (int64_t f = 0; f < 64; f++) {
+                            const vec_v4 sum_from_state_15 = load_v4(sum_from_state + f * 32 + i);
+                            store_v4(query_2 + f * 32 + i, sum_from_state_15 * t_20);
+                            query_sum_4_in += sum_from_state_15 * (load_v4(query_features_2 + f * 32 + i) * t_21);
+                        }
+                        store_v4(query_sum_4 + i, load_v4(query_sum_4 + i) + query_sum_4_in);
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* score_2[j][i] = sum over d of key_features * query_features_2 */
+                    dot0_v4(round_up(i1 - i0, 16), j1 - j0, key_features, query_features_2, score_2);
+                }
+                if (dq || dlog_decay_q) {
+                    /* score_3[j][i] = sum over e of corrected * dout_tile */
+                    dot8_v4(round_up(i1 - i0, 16), j1 - j0, corrected, dout_tile, score_3);
+                }
+                if (dq) {
+                    /* weight_2 = score_3 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                       log_decay_k_low)) * 1.442695f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 log_decay_q_tile_22 = load_v4(log_decay_q_tile + i);
+                        const vec_v4 log_decay_q_low_tile_23 = load_v4(log_decay_q_low_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(weight_2 + j * 32 + i, load_v4(score_3 + j * 32 + i) *
+                                exp2_v4(((log_decay_q_tile_22 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_23 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                        }
+                    }
+                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_24 = (i0 + i + lane_v4) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(weight_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_24, mask_v4),
+                                load_v4(weight_2 + j * 32 + i), splat_v4(0.0f)));
+                        }
+                    }
+                    /* sum[d][i] = sum over j of key_features * weight_2 */
+                    if (__builtin_expect(!finite_v4(key_features, 32, 64, j1 - j0),
+                        0)) { /* infinity and NaN affect only queries that see them */
+                        dot9_v4(round_up(i1 - i0, 16), j1 - j0, key_features, weight_2, sum);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            mask_v4 in_region[2] = {0};
+                            if (finite_v4(key_features + j * 1, 32, 64, 1)) continue;
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) +
+                                    query_start), mask_v4);
+                            }
+                            add_seen_v4(64, sum, 32, key_features + j * 1, 32, weight_2 + j * 32, in_region, i1 - i0);
+                        }
+                    } else
+                        dot10_v4(round_up(i1 - i0, 16), j1 - j0, key_features, weight_2, sum);
+                }
+                if (dlog_decay_q) {
+                    /* score_2 = score_3 * (score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                       log_decay_k_low)) * 1.442695f)) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 log_decay_q_tile_25 = load_v4(log_decay_q_tile + i);
+                        const vec_v4 log_decay_q_low_tile_26 = load_v4(log_decay_q_low_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score_2 + j * 32 + i, load_v4(score_3 + j * 32 + i) * (load_v4(score_2 + j * 32 +
+                                i) * exp2_v4(((log_decay_q_tile_25 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_26 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f)));
+                        }
+                    }
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f); row_sum += score_2 */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_27 = (i0 + i + lane_v4) + query_start;
+                        vec_v4 row_sum_in = (vec_v4){0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v4 score_2_28 = load_v4(score_2 + j * 32 + i);
+                            const vec_v4 score_2_new29 = pick_v4(__builtin_convertvector((j0 + j) <= t_27, mask_v4),
+                                score_2_28, splat_v4(0.0f));
+                            store_v4(score_2 + j * 32 + i, score_2_new29);
+                            row_sum_in += score_2_new29;
+                        }
+                        store_v4(row_sum + i, load_v4(row_sum + i) + row_sum_in);
+                    }
+                }
+                if (dq) {
+                    /* query_sum_3 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        store_v4(query_sum_3 + i, splat_v4(0.0f));
+                    }
+                    /* sum = query_2 + sum; query_sum_3 += sum * ((q_tile * select(query_sum_2 == 0.0f, 0.0f,
+                       neg((1.0f / sqrt(query_sum_2)) * (0.5f /  ... */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 query_sum_2_32 = load_v4(query_sum_2 + i);
+                        const vec_v4 t_33 = sqrt_v4(query_sum_2_32);
+                        const vec_v4 t_34 = pick_v4(query_sum_2_32 == 0.0f, splat_v4(0.0f),
+                            (-((1.0f / t_33) * (0.5f / t_33))) / t_33);
+                        vec_v4 query_sum_3_in = (vec_v4){0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v4 sum_30 = load_v4(sum + d * 32 + i);
+                            const vec_v4 sum_new31 = load_v4(query_2 + d * 32 + i) + sum_30;
+                            store_v4(sum + d * 32 + i, sum_new31);
+                            query_sum_3_in += sum_new31 * ((load_v4(q_tile + d * 32 + i) * t_34) * 0.125f);
+                        }
+                        store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in);
+                    }
+                    /* q_tile = (sum * (select(query_sum_2 == 0.0f, 0.0f,
+                       1.0f / sqrt(query_sum_2)) * 0.125f)) + (query_sum_3 * (q_tile * 2.0f)) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 query_sum_2_35 = load_v4(query_sum_2 + i);
+                        const vec_v4 t_36 = pick_v4(query_sum_2_35 == 0.0f, splat_v4(0.0f),
+                            1.0f / sqrt_v4(query_sum_2_35)) * 0.125f;
+                        const vec_v4 query_sum_3_37 = load_v4(query_sum_3 + i);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v4(q_tile + d * 32 + i, (load_v4(sum + d * 32 + i) * t_36) + (query_sum_3_37 *
+                                (load_v4(q_tile + d * 32 + i) * 2.0f)));
+                        }
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* row_sum = row_sum + query_sum_4 */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        store_v4(row_sum + i, load_v4(row_sum + i) + load_v4(query_sum_4 + i));
+                    }
+                }
+                if (dq) {
+                    /* dq = q_tile, transposed back */
+                    transpose_out_v4(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                }
+                if (dlog_decay_q) {
+                    /* dlog_decay_q = row_sum */
+                    for (int64_t i = 0; i < i1 - i0; i++)
+                        dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
+                }
+            }
+            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) < 0.5f, p ... */
+            const float t_38 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
+                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+            const float t_39 = powf(2.7182818f, t_38);
+            const int t_40 = t_39 < 0.5f;
+            const float t_41 = t_40 ? t_39 : 1.0f;
+            const float t_42 = t_40 ? 0.0f : (-expm1f(t_38));
+            for (int64_t f = 0; f < 64; f += 16) {
+                store_v4(kept_share + f, splat_v4(t_41));
+                store_v4(lost_share + f, splat_v4(t_42));
+            }
+            /* state = (state * kept_share) - (state * lost_share) */
+            for (int64_t f = 0; f < 64; f++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                        const vec_v4 state_43 = load_v4(state + f * 64 + e);
+                        store_v4(state + f * 64 + e, (state_43 * kept_share[f]) - (state_43 * lost_share[f]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over j of key_features_2 * corrected */
+            dot6_v4(j1 - j0, key_features_2, corrected, state);
         }
     }
 }
 
 /* Initialises the states: they contain no queries yet. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin_v4(const struct call *call,
+TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_begin_v4(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -1224,7 +1474,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
 }
 
 /* Sums the queries of a chunk, from zero, into its slot. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queries_v4(const struct call *call,
+TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_queries_v4(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1338,14 +1588,14 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 }
             }
             /* state[f][e] += sum over i of key_features_2 * dout */
-            dot7_v4(i1 - i0, key_features_2, dout + m * dout_head + i0 * dout_row, dout_row,
+            dot11_v4(i1 - i0, key_features_2, dout + m * dout_head + i0 * dout_row, dout_row,
                 state + (chunk - chunk0) * 4096);
         }
     }
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_v4(const struct call *call,
+TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_fold_v4(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1404,7 +1654,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
 }
 
 /* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_v4(const struct call *call,
+TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_keys_v4(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1446,40 +1696,43 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
     float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
     float *const score = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 4096); /* [i: 32, j: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 16384); /* [e: 64, j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 16384); /* [e: 64, j: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 24576); /* [f: 64, j: 32] */
-    float *const query_2 = (float *)(void *)(part->work + 16384); /* [f: 64, j: 32] */
-    float *const sum_2 = (float *)(void *)(part->work + 32768); /* [d: 64, j: 32] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 40960); /* [d: 64, j: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 16384); /* [j: 32] */
+    float *const sum = (float *)(void *)(part->work + 4096); /* [e: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, j: 32] */
+    float *const query = (float *)(void *)(part->work + 12288); /* [f: 64, j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 20480); /* [e: 64, j: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 28672); /* [f: 64, j: 32] */
+    float *const query_2 = (float *)(void *)(part->work + 20480); /* [f: 64, j: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 20480); /* [i: 32, j: 32] */
+    float *const weight_2 = (float *)(void *)(part->work + 24576); /* [i: 32, j: 32] */
+    float *const sum_2 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 32] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 45056); /* [d: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 53248); /* [j: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 53376); /* [j: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
     float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
         call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
-    float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + b * call->linear_part_7_at.batch + g *
-        call->linear_part_7_at.head : NULL;
-    const int64_t linear_part_7_row = call->linear_part_7_at.row;
-    float *const linear_part_9 = call->linear_part_9 ? call->linear_part_9 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 57344); /* [e: 64, j: 32] */
-    float *const q_tile_2 = (float *)(void *)(part->work + 65536); /* [d: 64, i: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 73728); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 73856); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 73984); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 74112); /* [j: 32] */
+    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + b * call->linear_part_5_at.batch + g *
+        call->linear_part_5_at.head : NULL;
+    const int64_t linear_part_5_row = call->linear_part_5_at.row;
+    float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile = (float *)(void *)(part->work + 53504); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 61696); /* [e: 64, j: 32] */
+    float *const q_tile_2 = (float *)(void *)(part->work + 69888); /* [d: 64, i: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 78080); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 78208); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 78336); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 78464); /* [j: 32] */
     for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
         (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
-        if (linear_part_1 || linear_part_9) {
+        if (linear_part_1 || linear_part_6) {
             /* k_tile = k, with zeros beyond the last row */
             transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         }
-        if (linear_part_7 || linear_part_9) {
+        if (linear_part_5 || linear_part_6) {
             /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
             transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
                 32);
@@ -1492,7 +1745,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
         /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
             log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        if (linear_part_1 || linear_part_9) {
+        if (linear_part_1 || linear_part_6) {
             /* query_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(query_sum + j, splat_v4(0.0f));
@@ -1525,9 +1778,9 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 }
             }
         }
-        if (linear_part_7 || linear_part_9) {
+        if (linear_part_5 || linear_part_6) {
             /* sum_from_state_2[f][j] = sum over e of state * linear_part_0_tile */
-            dot8_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state_2);
+            dot7_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state_2);
         }
         /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)); sum_2 = 0.0f;
            sum_2_compensation = 0.0f */
@@ -1540,15 +1793,20 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 store_v4(sum_2_compensation + d * 32 + j, splat_v4(0.0f));
             }
         }
-        for (int64_t m = 0; m < members; m++) {
-            if (linear_part_1 || linear_part_7) {
-                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        if (linear_part_6) {
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(row_sum + j, splat_v4(0.0f));
+                store_v4(row_sum_compensation + j, splat_v4(0.0f));
             }
+        }
+        for (int64_t m = 0; m < members; m++) {
+            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
             /* the ranges of i that some query of the tile may see */
             struct attn_range i_range[] = {
                 {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
@@ -1565,75 +1823,63 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
             for (int64_t piece = 0; piece < i_ranges; piece++) {
                 for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
                     const int64_t i1 = min(i0 + 32, i_end);
-                    if (linear_part_1 || linear_part_7) {
-                        /* q_tile_2 = q, with zeros beyond the last row */
-                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                            for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
-                        /* key_sum_2 = 0.0f */
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            store_v4(key_sum_2 + i, splat_v4(0.0f));
+                    /* q_tile_2 = q, with zeros beyond the last row */
+                    transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                        for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
+                    /* key_sum_2 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        store_v4(key_sum_2 + i, splat_v4(0.0f));
+                    }
+                    /* key_sum_2 += q_tile_2 * q_tile_2 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                        vec_v4 key_sum_2_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            key_sum_2_in[vector] = (vec_v4){0};
                         }
-                        /* key_sum_2 += q_tile_2 * q_tile_2 */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                            vec_v4 key_sum_2_in[2];
+                        for (int64_t d = 0; d < 64; d++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                key_sum_2_in[vector] = (vec_v4){0};
-                            }
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                    const vec_v4 q_tile_2_21 = load_v4(q_tile_2 + d * 32 + i);
-                                    key_sum_2_in[vector] += q_tile_2_21 * q_tile_2_21;
-                                }
-                            }
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                store_v4(key_sum_2 + i, load_v4(key_sum_2 + i) + key_sum_2_in[vector]);
+                                const vec_v4 q_tile_2_21 = load_v4(q_tile_2 + d * 32 + i);
+                                key_sum_2_in[vector] += q_tile_2_21 * q_tile_2_21;
                             }
                         }
-                        /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 key_sum_2_22 = load_v4(key_sum_2 + i);
-                            const vec_v4 t_23 = pick_v4(key_sum_2_22 == 0.0f, splat_v4(0.0f),
-                                1.0f / sqrt_v4(key_sum_2_22));
-                            for (int64_t d = 0; d < 64; d++) {
-                                store_v4(q_tile_2 + d * 32 + i, (load_v4(q_tile_2 + d * 32 + i) * t_23) * 0.125f);
-                            }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            store_v4(key_sum_2 + i, load_v4(key_sum_2 + i) + key_sum_2_in[vector]);
                         }
                     }
-                    if (linear_part_1) {
+                    /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 key_sum_2_22 = load_v4(key_sum_2 + i);
+                        const vec_v4 t_23 = pick_v4(key_sum_2_22 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_22));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v4(q_tile_2 + d * 32 + i, (load_v4(q_tile_2 + d * 32 + i) * t_23) * 0.125f);
+                        }
+                    }
+                    if (linear_part_1 || linear_part_6) {
                         /* score[i][j] = sum over d of q_tile_2 * k_tile */
                         dot0_v4(round_up(j1 - j0, 16), i1 - i0, q_tile_2, k_tile, score);
-                    }
-                    if (linear_part_7) {
-                        /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
-                        dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                            linear_part_0_tile, score_2);
-                    }
-                    if (linear_part_1 || linear_part_7) {
                         /* score = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                           log_decay_k_low_tile)) * 1.442695f); score_2 = score ... */
+                           log_decay_k_low_tile)) * 1.442695f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             const vec_v4 log_decay_k_tile_24 = load_v4(log_decay_k_tile + j);
                             const vec_v4 log_decay_k_low_tile_25 = load_v4(log_decay_k_low_tile + j);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v4 t_26 = exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                    log_decay_k_tile_24) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                    log_decay_k_low_tile_25)) * 1.442695f);
-                                store_v4(score + i * 32 + j, load_v4(score + i * 32 + j) * t_26);
-                                store_v4(score_2 + i * 32 + j, load_v4(score_2 + i * 32 + j) * t_26);
+                                store_v4(score + i * 32 + j, load_v4(score + i * 32 + j) * exp2_v4((((log_decay_q[m *
+                                    log_decay_q_head + (i0 + i)]) - log_decay_k_tile_24) + ((log_decay_q_low[m *
+                                    log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_25)) * 1.442695f));
                             }
                         }
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_1) {
+                        if (linear_part_1 || linear_part_6) {
                             /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
                                score, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_27 = j0 + j + lane_v4;
+                                const ints_v4 t_26 = j0 + j + lane_v4;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_28 = (i0 + i) + query_start;
-                                    store_v4(score + i * 32 + j, pick_v4(__builtin_convertvector((t_27 <= t_28) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_27), mask_v4),
+                                    const int64_t t_27 = (i0 + i) + query_start;
+                                    store_v4(score + i * 32 + j, pick_v4(__builtin_convertvector((t_26 <= t_27) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_26), mask_v4),
                                         load_v4(score + i * 32 + j), splat_v4(0.0f)));
                                 }
                             }
@@ -1644,73 +1890,134 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                         if (__builtin_expect((!attn_covers(i_inside, i_insides, i0,
                             i1)) && !finite_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
                             0)) { /* infinity and NaN affect only queries that see them */
-                            dot10_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            dot12_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 score, sum, sum_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v4 in_region[2] = {0};
                                 if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                                const int64_t t_30 = (i0 + i) + query_start;
-                                const int64_t t_31 = (max((i0 + i) + query_start, 0) / 32) * 32;
+                                const int64_t t_29 = (i0 + i) + query_start;
+                                const int64_t t_30 = (max((i0 + i) + query_start, 0) / 32) * 32;
                                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                    const ints_v4 t_29 = j0 + j + lane_v4;
-                                    in_region[j / 16] = __builtin_convertvector((t_29 <= t_30) & (t_31 <= t_29),
+                                    const ints_v4 t_28 = j0 + j + lane_v4;
+                                    in_region[j / 16] = __builtin_convertvector((t_28 <= t_29) & (t_30 <= t_28),
                                         mask_v4);
                                 }
                                 add_seen_v4(64, sum, 32, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
                                     score + i * 32, in_region, j1 - j0);
                             }
                         } else
-                            dot11_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            dot13_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 score, sum, sum_compensation);
                     }
+                    if (linear_part_5 || linear_part_6) {
+                        /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
+                        dot14_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            linear_part_0_tile, score_2);
+                    }
+                    if (linear_part_5) {
+                        /* weight_2 = score_2 * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                           log_decay_k_low_tile)) * 1.442695f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const vec_v4 log_decay_k_tile_31 = load_v4(log_decay_k_tile + j);
+                            const vec_v4 log_decay_k_low_tile_32 = load_v4(log_decay_k_low_tile + j);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                store_v4(weight_2 + i * 32 + j, load_v4(score_2 + i * 32 + j) * exp2_v4((((log_decay_q[m
+                                    * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_31) + ((log_decay_q_low[m *
+                                    log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_32)) * 1.442695f));
+                            }
+                        }
+                    }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_7) {
-                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
-                               0) / 32) * 32) <= j), score_2, 0.0f) */
+                        if (linear_part_5) {
+                            /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start,
+                               0) / 32) * 32) <= j), weight_2, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_32 = j0 + j + lane_v4;
+                                const ints_v4 t_33 = j0 + j + lane_v4;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_33 = (i0 + i) + query_start;
-                                    store_v4(score_2 + i * 32 + j, pick_v4(__builtin_convertvector((t_32 <= t_33) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_32), mask_v4),
-                                        load_v4(score_2 + i * 32 + j), splat_v4(0.0f)));
+                                    const int64_t t_34 = (i0 + i) + query_start;
+                                    store_v4(weight_2 + i * 32 + j, pick_v4(__builtin_convertvector((t_33 <= t_34) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_33), mask_v4),
+                                        load_v4(weight_2 + i * 32 + j), splat_v4(0.0f)));
                                 }
                             }
                         }
                     }
-                    if (linear_part_7) {
-                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
+                    if (linear_part_5) {
+                        /* sum_2[d][j] += sum over i of q_tile_2 * weight_2 */
                         if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v4(q_tile_2, 32, 64,
                             i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                            dot12_v4(round_up(j1 - j0, 16), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                            dot15_v4(round_up(j1 - j0, 16), i1 - i0, q_tile_2, weight_2, sum_2, sum_2_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v4 in_region[2] = {0};
                                 if (finite_v4(q_tile_2 + i * 1, 32, 64, 1)) continue;
-                                const int64_t t_35 = (i0 + i) + query_start;
-                                const int64_t t_36 = (max((i0 + i) + query_start, 0) / 32) * 32;
+                                const int64_t t_36 = (i0 + i) + query_start;
+                                const int64_t t_37 = (max((i0 + i) + query_start, 0) / 32) * 32;
                                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                    const ints_v4 t_34 = j0 + j + lane_v4;
-                                    in_region[j / 16] = __builtin_convertvector((t_34 <= t_35) & (t_36 <= t_34),
+                                    const ints_v4 t_35 = j0 + j + lane_v4;
+                                    in_region[j / 16] = __builtin_convertvector((t_35 <= t_36) & (t_37 <= t_35),
                                         mask_v4);
                                 }
-                                add_seen_v4(64, sum_2, 32, q_tile_2 + i * 1, 32, score_2 + i * 32, in_region, j1 - j0);
+                                add_seen_v4(64, sum_2, 32, q_tile_2 + i * 1, 32, weight_2 + i * 32, in_region, j1 - j0);
                             }
                         } else
-                            dot13_v4(round_up(j1 - j0, 16), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                            dot16_v4(round_up(j1 - j0, 16), i1 - i0, q_tile_2, weight_2, sum_2, sum_2_compensation);
+                    }
+                    if (linear_part_6) {
+                        /* score = score_2 * neg(score) */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                    store_v4(score + i * 32 + j, load_v4(score_2 + i * 32 + j) * (-load_v4(score + i *
+                                        32 + j)));
+                                }
+                            }
+                        }
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (linear_part_6) {
+                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
+                               score, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const ints_v4 t_38 = j0 + j + lane_v4;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_39 = (i0 + i) + query_start;
+                                    store_v4(score + i * 32 + j, pick_v4(__builtin_convertvector((t_38 <= t_39) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_38), mask_v4),
+                                        load_v4(score + i * 32 + j), splat_v4(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (linear_part_6) {
+                        /* row_sum += score */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                            vec_v4 row_sum_in[2];
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                row_sum_in[vector] = (vec_v4){0};
+                            }
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                    row_sum_in[vector] += load_v4(score + i * 32 + j);
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                add_v4(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v4(1));
+                            }
+                        }
                     }
                 }
             }
         }
-        if (linear_part_1 || linear_part_9) {
+        if (linear_part_1 || linear_part_6) {
             /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * 1.442695f) */
-            const float log_decay_chunk_37 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_38 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_40 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_41 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_39 = exp2_v4(((log_decay_chunk_37 - load_v4(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_38 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_v4 t_42 = exp2_v4(((log_decay_chunk_40 - load_v4(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_41 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query + f * 32 + j, load_v4(k_tile + f * 32 + j) * t_39);
+                    store_v4(query + f * 32 + j, load_v4(k_tile + f * 32 + j) * t_42);
                 }
             }
         }
@@ -1726,16 +2033,16 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 }
             }
         }
-        if (linear_part_7) {
+        if (linear_part_5) {
             /* query_2 = sum_from_state_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * 1. ... */
-            const float log_decay_chunk_40 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_41 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_43 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_44 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_42 = exp2_v4(((log_decay_chunk_40 - load_v4(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_41 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_v4 t_45 = exp2_v4(((log_decay_chunk_43 - load_v4(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_44 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query_2 + f * 32 + j, load_v4(sum_from_state_2 + f * 32 + j) * t_42);
+                    store_v4(query_2 + f * 32 + j, load_v4(sum_from_state_2 + f * 32 + j) * t_45);
                 }
             }
             /* sum_2 = query_2 + sum_2 */
@@ -1747,7 +2054,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 }
             }
         }
-        if (linear_part_9) {
+        if (linear_part_6) {
             /* query_sum_2 = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(query_sum_2 + j, splat_v4(0.0f));
@@ -1768,31 +2075,35 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                     store_v4(query_sum_2 + j, load_v4(query_sum_2 + j) + query_sum_2_in[vector]);
                 }
             }
+            /* row_sum = row_sum + query_sum_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(row_sum + j, load_v4(row_sum + j) + load_v4(query_sum_2 + j));
+            }
         }
         if (linear_part_1) {
             /* linear_part_1 = sum, transposed back */
             transpose_out_v4(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
         }
-        if (linear_part_7) {
-            /* linear_part_7 = sum_2, transposed back */
-            transpose_out_v4(sum_2, 32, 64, j1 - j0, linear_part_7 + j0 * linear_part_7_row, linear_part_7_row);
+        if (linear_part_5) {
+            /* linear_part_5 = sum_2, transposed back */
+            transpose_out_v4(sum_2, 32, 64, j1 - j0, linear_part_5 + j0 * linear_part_5_row, linear_part_5_row);
         }
-        if (linear_part_9) {
-            /* linear_part_9 = query_sum_2 */
+        if (linear_part_6) {
+            /* linear_part_6 = row_sum */
             for (int64_t j = 0; j < j1 - j0; j++)
-                linear_part_9[(j0 + j)] = query_sum_2[j];
+                linear_part_6[(j0 + j)] = row_sum[j];
         }
     }
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v4(const struct call *call,
+TARGET_v4 static void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_v4(const struct call *call,
     int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin_v4(call, task, part, iteration);
+        gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_begin_v4(call, task, part, iteration);
     synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
@@ -1800,534 +2111,16 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_1_linear_part_7_linear_p
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queries_v4(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_queries_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_v4(call, task, part, iteration);
+                gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_v4(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_begin_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(carried + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_keys_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        /* key_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_sum + j, splat_v4(0.0f));
-        }
-        /* key_sum += k_tile * k_tile */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-            vec_v4 key_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                key_sum_in[vector] = (vec_v4){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
-                    key_sum_in[vector] += k_tile_0 * k_tile_0;
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
-            }
-        }
-        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_sum_1 = load_v4(key_sum + j);
-            const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
-            for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_2);
-            }
-        }
-        /* key_features_2 = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-           log_decay_k_low_tile)) * 1.442695f) */
-        const float log_decay_chunk_3 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_5 = exp2_v4(((log_decay_chunk_3 - load_v4(log_decay_k_tile + j)) + (log_decay_chunk_low_4 -
-                load_v4(log_decay_k_low_tile + j))) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_v4(key_features_2 + f * 32 + j, load_v4(k_tile + f * 32 + j) * t_5);
-            }
-        }
-        /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
-        dot14_v4(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
-            state + (chunk - chunk0) * 4096);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_fold_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_6 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
-        const float t_7 = powf(2.7182818f, t_6);
-        const int t_8 = t_7 < 0.5f;
-        const float t_9 = t_8 ? t_7 : 1.0f;
-        const float t_10 = t_8 ? 0.0f : (-expm1f(t_6));
-        for (int64_t f = f0; f < f1; f += 16) {
-            store_v4(kept_share + f, splat_v4(t_9));
-            store_v4(lost_share + f, splat_v4(t_10));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_11 = load_v4(carried + f * 64 + e);
-                    const vec_v4 before_new12 = carried_11;
-                    const float kept_share_13 = kept_share[f];
-                    const vec_v4 carried_new14 = carried_11 * kept_share_13;
-                    store_v4(carried + f * 64 + e, carried_new14);
-                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
-                        kept_share_13);
-                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new14 * lost_share[f]),
-                        splat_v4(1));
-                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new12);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v4 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const query_sum = (float *)(void *)(part->work + 128); /* [i: 32] */
-    float *const query_features = (float *)(void *)(part->work + 256); /* [d: 64, i: 32] */
-    float *const score = (float *)(void *)(part->work + 8448); /* [j: 32, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8448); /* [f: 64, i: 32] */
-    float *const query = (float *)(void *)(part->work + 16640); /* [f: 64, i: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 12544); /* [j: 32, i: 32] */
-    float *const weight = (float *)(void *)(part->work + 24832); /* [j: 32, i: 32] */
-    float *const sum = (float *)(void *)(part->work + 28928); /* [d: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 37120); /* [d: 64, i: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 45312); /* [i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 45440); /* [i: 32] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 45568); /* [i: 32] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    const int64_t dq_head = call->p.dq.head;
-    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
-        * call->dlog_decay_q_at.head : NULL;
-    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
-    float *const q_tile = (float *)(void *)(part->work + 45696); /* [d: 64, i: 32] */
-    float *const dout_tile = (float *)(void *)(part->work + 53888); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 62080); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 62208); /* [i: 32] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 62336); /* [d: 64, j: 32] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-            /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
-            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
-            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] : 0;
-            /* query_sum = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_sum + i, splat_v4(0.0f));
-            }
-            /* query_sum += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    query_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 q_tile_15 = load_v4(q_tile + d * 32 + i);
-                        query_sum_in[vector] += q_tile_15 * q_tile_15;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in[vector]);
-                }
-            }
-            /* sum_from_state[f][i] = sum over e of state * dout_tile */
-            dot8_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
-            /* query_features = (q_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 0.125f; sum = 0.0f;
-               sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_sum_16 = load_v4(query_sum + i);
-                const vec_v4 t_17 = pick_v4(query_sum_16 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_16));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(query_features + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_17) * 0.125f);
-                    store_v4(sum + d * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + d * 32 + i, splat_v4(0.0f));
-                }
-            }
-            if (dlog_decay_q) {
-                /* row_sum = 0.0f; row_sum_compensation = 0.0f; query_sum_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(row_sum + i, splat_v4(0.0f));
-                    store_v4(row_sum_compensation + i, splat_v4(0.0f));
-                    store_v4(query_sum_3 + i, splat_v4(0.0f));
-                }
-            }
-            /* query = sum_from_state * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-               (log_decay_q_low_tile - log_decay ... */
-            const int t_19 = chunk == 0;
-            const float log_decay_chunk_20 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_21 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_22 = exp2_v4(((load_v4(log_decay_q_tile + i) - log_decay_chunk_20) +
-                    (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_21)) * 1.442695f);
-                const vec_v4 t_23 = t_19 ? splat_v4(1.0f) : t_22;
-                const vec_v4 t_24 = t_19 ? splat_v4(0.0f) : t_22;
-                vec_v4 query_sum_3_in = (vec_v4){0};
-                for (int64_t f = 0; f < 64; f++) {
-                    const vec_v4 sum_from_state_18 = load_v4(sum_from_state + f * 32 + i);
-                    store_v4(query + f * 32 + i, sum_from_state_18 * t_23);
-                    query_sum_3_in += sum_from_state_18 * (load_v4(query_features + f * 32 + i) * t_24);
-                }
-                store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in);
-            }
-            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
-                const int64_t j1 = min(j0 + 32, j_end);
-                /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-                /* key_sum_2 = 0.0f */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_sum_2 + j, splat_v4(0.0f));
-                }
-                /* key_sum_2 += k_tile_2 * k_tile_2 */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                    vec_v4 key_sum_2_in[2];
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        key_sum_2_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                            const vec_v4 k_tile_2_25 = load_v4(k_tile_2 + d * 32 + j);
-                            key_sum_2_in[vector] += k_tile_2_25 * k_tile_2_25;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in[vector]);
-                    }
-                }
-                /* k_tile_2 = k_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_sum_2_26 = load_v4(key_sum_2 + j);
-                    const vec_v4 t_27 = pick_v4(key_sum_2_26 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_26));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_27);
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* score[j][i] = sum over d of k_tile_2 * query_features */
-                    dot0_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, query_features, score);
-                }
-                /* score_2[j][i] = sum over e of linear_part_0 * dout_tile */
-                dot15_v4(round_up(i1 - i0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
-                    dout_tile, score_2);
-                if (dq) {
-                    /* weight = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                       log_decay_k_low)) * 1.442695f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 log_decay_q_tile_28 = load_v4(log_decay_q_tile + i);
-                        const vec_v4 log_decay_q_low_tile_29 = load_v4(log_decay_q_low_tile + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + j * 32 + i, load_v4(score_2 + j * 32 + i) * exp2_v4(((log_decay_q_tile_28
-                                - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_29 - log_decay_k_low[(j0 + j)])) *
-                                1.442695f));
-                        }
-                    }
-                }
-                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    if (dq) {
-                        /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_30 = (i0 + i + lane_v4) + query_start;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_30) &
-                                    (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(weight + j * 32 + i),
-                                    splat_v4(0.0f)));
-                            }
-                        }
-                    }
-                }
-                if (dq) {
-                    /* sum[d][i] += sum over j of k_tile_2 * weight */
-                    if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_v4(k_tile_2,
-                        32, 64, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
-                        dot12_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, weight, sum, sum_compensation);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            mask_v4 in_region[2] = {0};
-                            if (finite_v4(k_tile_2 + j * 1, 32, 64, 1)) continue;
-                            const int t_31 = (chunk * 32) <= (j0 + j);
-                            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) +
-                                    query_start)) & (-(int64_t)t_31), mask_v4);
-                            }
-                            add_seen_v4(64, sum, 32, k_tile_2 + j * 1, 32, weight + j * 32, in_region, i1 - i0);
-                        }
-                    } else
-                        dot13_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, weight, sum, sum_compensation);
-                }
-                if (dlog_decay_q) {
-                    /* score = score_2 * (score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                       log_decay_k_low)) * 1.442695f)) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 log_decay_q_tile_32 = load_v4(log_decay_q_tile + i);
-                        const vec_v4 log_decay_q_low_tile_33 = load_v4(log_decay_q_low_tile + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 32 + i, load_v4(score_2 + j * 32 + i) * (load_v4(score + j * 32 + i) *
-                                exp2_v4(((log_decay_q_tile_32 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_33 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f)));
-                        }
-                    }
-                }
-                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    if (dlog_decay_q) {
-                        /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_34 = (i0 + i + lane_v4) + query_start;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_34) &
-                                    (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + i),
-                                    splat_v4(0.0f)));
-                            }
-                        }
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* row_sum += score */
-                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                        vec_v4 row_sum_in[2];
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            row_sum_in[vector] = (vec_v4){0};
-                        }
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                row_sum_in[vector] += load_v4(score + j * 32 + i);
-                            }
-                        }
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
-                        }
-                    }
-                }
-            }
-            if (dq) {
-                /* query_sum_2 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_sum_2 + i, splat_v4(0.0f));
-                }
-                /* sum = query + sum; query_sum_2 += sum * ((q_tile * select(query_sum == 0.0f, 0.0f,
-                   neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(q ... */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_sum_37 = load_v4(query_sum + i);
-                    const vec_v4 t_38 = sqrt_v4(query_sum_37);
-                    const vec_v4 t_39 = pick_v4(query_sum_37 == 0.0f, splat_v4(0.0f),
-                        (-((1.0f / t_38) * (0.5f / t_38))) / t_38);
-                    vec_v4 query_sum_2_in = (vec_v4){0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 sum_35 = load_v4(sum + d * 32 + i);
-                        const vec_v4 sum_new36 = load_v4(query + d * 32 + i) + sum_35;
-                        store_v4(sum + d * 32 + i, sum_new36);
-                        query_sum_2_in += sum_new36 * ((load_v4(q_tile + d * 32 + i) * t_39) * 0.125f);
-                    }
-                    store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
-                }
-                /* q_tile = (sum * (select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) * 0.125f)) + (query_sum_2 *
-                   (q_tile * 2.0f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_sum_40 = load_v4(query_sum + i);
-                    const vec_v4 t_41 = pick_v4(query_sum_40 == 0.0f, splat_v4(0.0f),
-                        1.0f / sqrt_v4(query_sum_40)) * 0.125f;
-                    const vec_v4 query_sum_2_42 = load_v4(query_sum_2 + i);
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v4(q_tile + d * 32 + i, (load_v4(sum + d * 32 + i) * t_41) + (query_sum_2_42 *
-                            (load_v4(q_tile + d * 32 + i) * 2.0f)));
-                    }
-                }
-            }
-            if (dlog_decay_q) {
-                /* row_sum = row_sum + query_sum_3 */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(row_sum + i, load_v4(row_sum + i) + load_v4(query_sum_3 + i));
-                }
-            }
-            if (dq) {
-                /* dq = q_tile, transposed back */
-                transpose_out_v4(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
-            }
-            if (dlog_decay_q) {
-                /* dlog_decay_q = row_sum */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
-            }
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_dq_dlog_decay_q_begin_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dq_dlog_decay_q_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_dq_dlog_decay_q_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dq_dlog_decay_q_queries_v4(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_keys_v4(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(part);
@@ -2515,7 +2308,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
                 }
                 /* corrected[j][e] = key_scale_2[j] * (from_state[j][e] - sum over t_key > j of score *
                    corrected[t_key][e]) */
-                dot16_v4(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale_2 + (j1 - j0 - 1) * (1),
+                dot17_v4(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale_2 + (j1 - j0 - 1) * (1),
                     -(1), from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
             }
             /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
@@ -2549,201 +2342,6 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
                         linear_part_2[(t_key0 + t_key) * linear_part_2_row + e] = corrected[t_key * 64 + e];
             }
         }
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v4 static void gated_deltanet_linear_linear_part_8_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    float *const query_sum = (float *)(void *)(work + 0); /* [j: 32] */
-    float *const key_sum = (float *)(void *)(work + 0); /* [i: 32] */
-    float *const score = (float *)(void *)(work + 0); /* [i: 32, j: 32] */
-    float *const score_2 = (float *)(void *)(work + 4096); /* [i: 32, j: 32] */
-    float *const row_sum = (float *)(void *)(work + 8192); /* [j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(work + 8320); /* [j: 32] */
-    float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile = (float *)(void *)(work + 8448); /* [d: 64, j: 32] */
-    float *const q_tile = (float *)(void *)(work + 16640); /* [d: 64, i: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 33024); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 33152); /* [j: 32] */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-    /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-    transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-    /* query_sum = 0.0f */
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
-        store_v4(query_sum + j, splat_v4(0.0f));
-    }
-    /* query_sum += k_tile * k_tile */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-        vec_v4 query_sum_in[2];
-        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-            query_sum_in[vector] = (vec_v4){0};
-        }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
-                query_sum_in[vector] += k_tile_0 * k_tile_0;
-            }
-        }
-        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-            store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
-        }
-    }
-    /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
-        const vec_v4 query_sum_1 = load_v4(query_sum + j);
-        const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(k_tile + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_2);
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
-        store_v4(row_sum + j, splat_v4(0.0f));
-        store_v4(row_sum_compensation + j, splat_v4(0.0f));
-    }
-    for (int64_t m = 0; m < members; m++) {
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        /* the ranges of i that some query of the tile may see */
-        struct attn_range i_range[] = {
-            {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - query_start + 32},
-            {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
-        };
-        const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
-        /* the ranges that every query of the tile sees */
-        struct attn_range i_inside[] = {
-            {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
-            {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
-        };
-        const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
-        for (int64_t piece = 0; piece < i_ranges; piece++) {
-            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
-                const int64_t i1 = min(i0 + 32, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                    for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-                /* key_sum = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(key_sum + i, splat_v4(0.0f));
-                }
-                /* key_sum += q_tile * q_tile */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                    vec_v4 key_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        key_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            const vec_v4 q_tile_3 = load_v4(q_tile + d * 32 + i);
-                            key_sum_in[vector] += q_tile_3 * q_tile_3;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(key_sum + i, load_v4(key_sum + i) + key_sum_in[vector]);
-                    }
-                }
-                /* q_tile = (q_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum))) * 0.125f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 key_sum_4 = load_v4(key_sum + i);
-                    const vec_v4 t_5 = pick_v4(key_sum_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_4));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_5) * 0.125f);
-                    }
-                }
-                /* score[i][j] = sum over d of q_tile * k_tile */
-                dot0_v4(round_up(j1 - j0, 16), i1 - i0, q_tile, k_tile, score);
-                /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
-                dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                    linear_part_0_tile, score_2);
-                /* score = score_2 * neg(score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                   log_decay_k_low_tile)) * 1.442695f)) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 log_decay_k_tile_6 = load_v4(log_decay_k_tile + j);
-                    const vec_v4 log_decay_k_low_tile_7 = load_v4(log_decay_k_low_tile + j);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 32 + j, load_v4(score_2 + i * 32 + j) * (-(load_v4(score + i * 32 + j) *
-                            exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_6) +
-                            ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_7)) *
-                            1.442695f))));
-                    }
-                }
-                if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j), score,
-                       0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const ints_v4 t_8 = j0 + j + lane_v4;
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            const int64_t t_9 = (i0 + i) + query_start;
-                            store_v4(score + i * 32 + j, pick_v4(__builtin_convertvector((t_8 <= t_9) & (((max((i0 + i)
-                                + query_start, 0) / 32) * 32) <= t_8), mask_v4), load_v4(score + i * 32 + j),
-                                splat_v4(0.0f)));
-                        }
-                    }
-                }
-                /* row_sum += score */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                    vec_v4 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                            row_sum_in[vector] += load_v4(score + i * 32 + j);
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        add_v4(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v4(1));
-                    }
-                }
-            }
-        }
-    }
-    if (linear_part_8) {
-        /* linear_part_8 = row_sum */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            linear_part_8[(j0 + j)] = row_sum[j];
     }
 }
 
@@ -2794,7 +2392,7 @@ TARGET_v4 static void gated_deltanet_linear_dv_v4(const struct call *call, int64
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin_v4(const struct call *call,
+TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_begin_v4(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -2814,7 +2412,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_v4(const struct call *call,
+TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_keys_v4(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2895,13 +2493,13 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
             }
         }
         /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
-        dot14_v4(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+        dot18_v4(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
             state + (chunk - chunk0) * 4096);
     }
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_v4(const struct call *call,
+TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_fold_v4(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2959,7 +2557,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queries_v4(const struct call *call,
+TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_queries_v4(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2997,30 +2595,34 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
     float *const query = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
     float *const query_features_2 = (float *)(void *)(part->work + 8192); /* [e: 64, t_key: 32] */
     float *const score_2 = (float *)(void *)(part->work + 4096); /* [j: 32, t_key: 32] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, t_key: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, t_key: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 32768); /* [e: 64, t_key: 32] */
+    float *const weight_2 = (float *)(void *)(part->work + 16384); /* [j: 32, t_key: 32] */
+    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, t_key: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 28672); /* [e: 64, t_key: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 36864); /* [e: 64, t_key: 32] */
     float *const result = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 40960); /* [f: 64, t_key: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 49152); /* [t_key: 32] */
-    float *const sum_2 = (float *)(void *)(part->work + 49280); /* [d: 64, t_key: 32] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 57472); /* [d: 64, t_key: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
+    float *const query_3 = (float *)(void *)(part->work + 45056); /* [f: 64, t_key: 32] */
+    float *const sum_2 = (float *)(void *)(part->work + 53248); /* [d: 64, t_key: 32] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 61440); /* [d: 64, t_key: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 69632); /* [t_key: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 69760); /* [t_key: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 69888); /* [t_key: 32] */
     float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
-    float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + b * call->linear_part_6_at.batch + g *
-        call->linear_part_6_at.head : NULL;
-    const int64_t linear_part_6_row = call->linear_part_6_at.row;
-    float *const k_tile_2 = (float *)(void *)(part->work + 65664); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 73856); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 73984); /* [t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 32768); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 74112); /* [e: 64, t_key: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 82304); /* [d: 64, j: 32] */
-    float *const v_tile = (float *)(void *)(part->work + 90496); /* [e: 64, t_key: 32] */
+    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + b * call->linear_part_4_at.batch + g *
+        call->linear_part_4_at.head : NULL;
+    const int64_t linear_part_4_row = call->linear_part_4_at.row;
+    float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile_2 = (float *)(void *)(part->work + 70016); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 78208); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 78336); /* [t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 78464); /* [e: 64, t_key: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 86656); /* [d: 64, j: 32] */
+    float *const v_tile = (float *)(void *)(part->work + 94848); /* [e: 64, t_key: 32] */
     for (int64_t t_key0 = (chunk == 0) ? 0 : max(0, chunk * 32), t_key_end = min(n_k, (chunk + 1) * 32);
         t_key0 < t_key_end; t_key0 += 32) {
         const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-        if (linear_part_3 || linear_part_5) {
+        if (linear_part_3 || linear_part_8) {
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
@@ -3032,7 +2634,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
         /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
             log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-        if (linear_part_5 || linear_part_6) {
+        if (linear_part_4 || linear_part_8) {
             if (beta_array_row == 1) {
                 /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
@@ -3054,7 +2656,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                 for (int64_t e = 0; e < 64; e++) v_tile[e * 32 + t_key] = 0;
         }
-        if (linear_part_3 || linear_part_5) {
+        if (linear_part_3 || linear_part_8) {
             /* query_sum = 0.0f */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                 store_v4(query_sum + t_key, splat_v4(0.0f));
@@ -3113,37 +2715,11 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
             /* sum_from_state[e][t_key] = sum over f of state * query */
             dot3_v4(round_up(t_key1 - t_key0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
         }
-        if (linear_part_5 || linear_part_6) {
+        if (linear_part_4 || linear_part_8) {
             /* sum_from_state_2[f][t_key] = sum over e of state * query_features_2 */
-            dot8_v4(round_up(t_key1 - t_key0, 16), state + (chunk - chunk0) * 4096, query_features_2, sum_from_state_2);
+            dot7_v4(round_up(t_key1 - t_key0, 16), state + (chunk - chunk0) * 4096, query_features_2, sum_from_state_2);
         }
-        if (linear_part_5) {
-            /* query_sum_2 = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                store_v4(query_sum_2 + t_key, splat_v4(0.0f));
-            }
-        }
-        if (linear_part_5 || linear_part_6) {
-            /* query_sum_2 += sum_from_state_2 * (k_tile_2 * select(chunk == 0, 0.0f,
-               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay ... */
-            const int t_24 = chunk == 0;
-            const float log_decay_chunk_25 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_26 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 t_27 = exp2_v4(((load_v4(log_decay_k_tile_2 + t_key) - log_decay_chunk_25) +
-                    (load_v4(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_26)) * 1.442695f);
-                const vec_v4 t_28 = t_24 ? splat_v4(0.0f) : t_27;
-                const vec_v4 t_29 = t_24 ? splat_v4(1.0f) : t_27;
-                vec_v4 query_sum_2_in = (vec_v4){0};
-                for (int64_t f = 0; f < 64; f++) {
-                    const vec_v4 sum_from_state_2_23 = load_v4(sum_from_state_2 + f * 32 + t_key);
-                    query_sum_2_in += sum_from_state_2_23 * (load_v4(k_tile_2 + f * 32 + t_key) * t_28);
-                    store_v4(sum_from_state_2 + f * 32 + t_key, sum_from_state_2_23 * t_29);
-                }
-                store_v4(query_sum_2 + t_key, load_v4(query_sum_2 + t_key) + query_sum_2_in);
-            }
-        }
-        if (linear_part_6) {
+        if (linear_part_4) {
             /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
                 for (int64_t d = 0; d < 64; d++) {
@@ -3154,67 +2730,91 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
                 }
             }
         }
+        if (linear_part_8) {
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f; query_sum_2 = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                store_v4(row_sum + t_key, splat_v4(0.0f));
+                store_v4(row_sum_compensation + t_key, splat_v4(0.0f));
+                store_v4(query_sum_2 + t_key, splat_v4(0.0f));
+            }
+        }
+        if (linear_part_4 || linear_part_8) {
+            /* query_3 = sum_from_state_2 * select(chunk == 0, 1.0f,
+               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
+            const int t_24 = chunk == 0;
+            const float log_decay_chunk_25 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_26 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                const vec_v4 t_27 = exp2_v4(((load_v4(log_decay_k_tile_2 + t_key) - log_decay_chunk_25) +
+                    (load_v4(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_26)) * 1.442695f);
+                const vec_v4 t_28 = t_24 ? splat_v4(1.0f) : t_27;
+                const vec_v4 t_29 = t_24 ? splat_v4(0.0f) : t_27;
+                vec_v4 query_sum_2_in = (vec_v4){0};
+                for (int64_t f = 0; f < 64; f++) {
+                    const vec_v4 sum_from_state_2_23 = load_v4(sum_from_state_2 + f * 32 + t_key);
+                    store_v4(query_3 + f * 32 + t_key, sum_from_state_2_23 * t_28);
+                    query_sum_2_in += sum_from_state_2_23 * (load_v4(k_tile_2 + f * 32 + t_key) * t_29);
+                }
+                store_v4(query_sum_2 + t_key, load_v4(query_sum_2 + t_key) + query_sum_2_in);
+            }
+        }
         for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, t_key1 - 1); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
-            if (linear_part_3 || linear_part_6) {
-                /* k_tile_3 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 32);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + j] = 0;
-                /* key_sum_2 = 0.0f */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_sum_2 + j, splat_v4(0.0f));
+            /* k_tile_3 = k, with zeros beyond the last row */
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + j] = 0;
+            /* key_sum_2 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_sum_2 + j, splat_v4(0.0f));
+            }
+            /* key_sum_2 += k_tile_3 * k_tile_3 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                vec_v4 key_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    key_sum_2_in[vector] = (vec_v4){0};
                 }
-                /* key_sum_2 += k_tile_3 * k_tile_3 */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                    vec_v4 key_sum_2_in[2];
+                for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        key_sum_2_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                            const vec_v4 k_tile_3_30 = load_v4(k_tile_3 + d * 32 + j);
-                            key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in[vector]);
+                        const vec_v4 k_tile_3_30 = load_v4(k_tile_3 + d * 32 + j);
+                        key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
                     }
                 }
-                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_sum_2_31 = load_v4(key_sum_2 + j);
-                    const vec_v4 t_32 = pick_v4(key_sum_2_31 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_31));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_3 + d * 32 + j, load_v4(k_tile_3 + d * 32 + j) * t_32);
-                    }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in[vector]);
                 }
             }
-            if (linear_part_3) {
+            /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_sum_2_31 = load_v4(key_sum_2 + j);
+                const vec_v4 t_32 = pick_v4(key_sum_2_31 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_31));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(k_tile_3 + d * 32 + j, load_v4(k_tile_3 + d * 32 + j) * t_32);
+                }
+            }
+            if (linear_part_3 || linear_part_8) {
                 /* score[j][t_key] = sum over d of k_tile_3 * k_tile_2 */
                 dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_3, k_tile_2, score);
             }
-            if (linear_part_6) {
+            if (linear_part_4 || linear_part_8) {
                 /* score_2[j][t_key] = sum over e of linear_part_0 * query_features_2 */
-                dot15_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                dot19_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
                     linear_part_0_row, query_features_2, score_2);
             }
-            if (linear_part_3 || linear_part_6) {
-                /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
-                   log_decay_k_low)) * 1.442695f); score_2 = s ... */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 log_decay_k_tile_2_33 = load_v4(log_decay_k_tile_2 + t_key);
-                    const vec_v4 log_decay_k_low_tile_2_34 = load_v4(log_decay_k_low_tile_2 + t_key);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 t_35 = exp2_v4(((log_decay_k_tile_2_33 - log_decay_k[(j0 + j)]) +
-                            (log_decay_k_low_tile_2_34 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                        store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * t_35);
-                        store_v4(score_2 + j * 32 + t_key, load_v4(score_2 + j * 32 + t_key) * t_35);
-                    }
+            /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 - log_decay_k_low)) *
+               1.442695f); weight_2 =  ... */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                const vec_v4 log_decay_k_tile_2_33 = load_v4(log_decay_k_tile_2 + t_key);
+                const vec_v4 log_decay_k_low_tile_2_34 = load_v4(log_decay_k_low_tile_2 + t_key);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 t_35 = exp2_v4(((log_decay_k_tile_2_33 - log_decay_k[(j0 + j)]) +
+                        (log_decay_k_low_tile_2_34 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                    store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * t_35);
+                    store_v4(weight_2 + j * 32 + t_key, load_v4(score_2 + j * 32 + t_key) * t_35);
                 }
             }
             if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_3) {
+                if (linear_part_3 || linear_part_8) {
                     /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                         const ints_v4 t_36 = t_key0 + t_key + lane_v4;
@@ -3231,7 +2831,7 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
                 if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_v4(linear_part_0 + j0 *
                     linear_part_0_row, linear_part_0_row, j1 - j0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
-                    dot10_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                    dot12_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
                         linear_part_0_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[2] = {0};
@@ -3246,27 +2846,27 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
                             score + j * 32, in_region, t_key1 - t_key0);
                     }
                 } else
-                    dot11_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                    dot13_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
                         linear_part_0_row, score, sum, sum_compensation);
             }
             if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_6) {
-                    /* score_2 = select((j < t_key) && ((chunk * 32) <= j), score_2, 0.0f) */
+                if (linear_part_4) {
+                    /* weight_2 = select((j < t_key) && ((chunk * 32) <= j), weight_2, 0.0f) */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                         const ints_v4 t_38 = t_key0 + t_key + lane_v4;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score_2 + j * 32 + t_key, pick_v4(__builtin_convertvector(((j0 + j) < t_38) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score_2 + j * 32 + t_key),
+                            store_v4(weight_2 + j * 32 + t_key, pick_v4(__builtin_convertvector(((j0 + j) < t_38) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(weight_2 + j * 32 + t_key),
                                 splat_v4(0.0f)));
                         }
                     }
                 }
             }
-            if (linear_part_6) {
-                /* sum_2[d][t_key] += sum over j of k_tile_3 * score_2 */
+            if (linear_part_4) {
+                /* sum_2[d][t_key] += sum over j of k_tile_3 * weight_2 */
                 if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_v4(k_tile_3, 32, 64, j1 - j0),
                     0)) { /* infinity and NaN affect only queries that see them */
-                    dot12_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_3, score_2, sum_2, sum_2_compensation);
+                    dot15_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_3, weight_2, sum_2, sum_2_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[2] = {0};
                         if (finite_v4(k_tile_3 + j * 1, 32, 64, 1)) continue;
@@ -3275,10 +2875,51 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
                             in_region[t_key / 16] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_v4)) &
                                 (-(int64_t)t_39), mask_v4);
                         }
-                        add_seen_v4(64, sum_2, 32, k_tile_3 + j * 1, 32, score_2 + j * 32, in_region, t_key1 - t_key0);
+                        add_seen_v4(64, sum_2, 32, k_tile_3 + j * 1, 32, weight_2 + j * 32, in_region, t_key1 - t_key0);
                     }
                 } else
-                    dot13_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_3, score_2, sum_2, sum_2_compensation);
+                    dot16_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_3, weight_2, sum_2, sum_2_compensation);
+            }
+            if (linear_part_8) {
+                /* score = score_2 * score */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                            store_v4(score + j * 32 + t_key, load_v4(score_2 + j * 32 + t_key) * load_v4(score + j * 32
+                                + t_key));
+                        }
+                    }
+                }
+            }
+            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
+                if (linear_part_8) {
+                    /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                        const ints_v4 t_40 = t_key0 + t_key + lane_v4;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 32 + t_key, pick_v4(__builtin_convertvector(((j0 + j) < t_40) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + t_key),
+                                splat_v4(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (linear_part_8) {
+                /* row_sum += score */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                    vec_v4 row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        row_sum_in[vector] = (vec_v4){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                            row_sum_in[vector] += load_v4(score + j * 32 + t_key);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        add_v4(row_sum + t_key, row_sum_compensation + t_key, row_sum_in[vector], splat_v4(1));
+                    }
+                }
             }
         }
         if (linear_part_3) {
@@ -3294,11 +2935,11 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
                 }
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        const vec_v4 v_tile_40 = load_v4(v_tile + e * 32 + t_key);
-                        const vec_v4 v_tile_new41 = (v_tile_40 - load_v4(sum + e * 32 + t_key)) - load_v4(sum_from_state
+                        const vec_v4 v_tile_41 = load_v4(v_tile + e * 32 + t_key);
+                        const vec_v4 v_tile_new42 = (v_tile_41 - load_v4(sum + e * 32 + t_key)) - load_v4(sum_from_state
                             + e * 32 + t_key);
-                        store_v4(v_tile + e * 32 + t_key, v_tile_new41);
-                        result_in[vector] += load_v4(linear_part_2_tile + e * 32 + t_key) * v_tile_new41;
+                        store_v4(v_tile + e * 32 + t_key, v_tile_new42);
+                        result_in[vector] += load_v4(linear_part_2_tile + e * 32 + t_key) * v_tile_new42;
                     }
                 }
                 UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
@@ -3306,15 +2947,21 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
                 }
             }
         }
-        if (linear_part_6) {
-            /* sum_2 = sum_from_state_2 + sum_2 */
+        if (linear_part_4) {
+            /* sum_2 = query_3 + sum_2 */
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        store_v4(sum_2 + d * 32 + t_key, load_v4(sum_from_state_2 + d * 32 + t_key) + load_v4(sum_2 + d
-                            * 32 + t_key));
+                        store_v4(sum_2 + d * 32 + t_key, load_v4(query_3 + d * 32 + t_key) + load_v4(sum_2 + d * 32 +
+                            t_key));
                     }
                 }
+            }
+        }
+        if (linear_part_8) {
+            /* row_sum = row_sum + query_sum_2 */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                store_v4(row_sum + t_key, load_v4(row_sum + t_key) + load_v4(query_sum_2 + t_key));
             }
         }
         if (linear_part_3) {
@@ -3322,27 +2969,27 @@ TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
                 linear_part_3[(t_key0 + t_key)] = result[t_key];
         }
-        if (linear_part_5) {
-            /* linear_part_5 = query_sum_2 */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                linear_part_5[(t_key0 + t_key)] = query_sum_2[t_key];
+        if (linear_part_4) {
+            /* linear_part_4 = sum_2, transposed back */
+            transpose_out_v4(sum_2, 32, 64, t_key1 - t_key0, linear_part_4 + t_key0 * linear_part_4_row,
+                linear_part_4_row);
         }
-        if (linear_part_6) {
-            /* linear_part_6 = sum_2, transposed back */
-            transpose_out_v4(sum_2, 32, 64, t_key1 - t_key0, linear_part_6 + t_key0 * linear_part_6_row,
-                linear_part_6_row);
+        if (linear_part_8) {
+            /* linear_part_8 = row_sum */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                linear_part_8[(t_key0 + t_key)] = row_sum[t_key];
         }
     }
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v4(const struct call *call,
+TARGET_v4 static void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_v4(const struct call *call,
     int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin_v4(call, task, part, iteration);
+        gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_begin_v4(call, task, part, iteration);
     synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
@@ -3350,777 +2997,23 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_p
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_v4(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_v4(call, task, part, iteration);
+                gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queries_v4(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_queries_v4(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v4 static void gated_deltanet_linear_linear_part_4_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, t_key0 = (tiles - 1 - task % tiles) * 32,
-        t_key1 = min(t_key0 + 32, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const key_sum = (float *)(void *)(work + 0); /* [j: 32] */
-    float *const query_sum = (float *)(void *)(work + 0); /* [t_key: 32] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 32, t_key: 32] */
-    float *const score_2 = (float *)(void *)(work + 4096); /* [j: 32, t_key: 32] */
-    float *const row_sum = (float *)(void *)(work + 8192); /* [t_key: 32] */
-    float *const row_sum_compensation = (float *)(void *)(work + 8320); /* [t_key: 32] */
-    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile = (float *)(void *)(work + 8448); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(work + 128); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(work + 16640); /* [e: 64, t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 24832); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 33024); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 33152); /* [t_key: 32] */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-    if (beta_array_row == 1) {
-        /* beta_tile = beta_array, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-    } else {
-        /* beta_tile = beta_array, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
-    }
-    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-    transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64, linear_part_2_tile,
-        32);
-    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-        log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-        log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-    /* query_sum = 0.0f */
-    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-        store_v4(query_sum + t_key, splat_v4(0.0f));
-    }
-    /* query_sum += k_tile * k_tile */
-    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-        vec_v4 query_sum_in[2];
-        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-            query_sum_in[vector] = (vec_v4){0};
-        }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
-                query_sum_in[vector] += k_tile_0 * k_tile_0;
-            }
-        }
-        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-            store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
-        }
-    }
-    /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-        const vec_v4 query_sum_1 = load_v4(query_sum + t_key);
-        const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
-        }
-    }
-    /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
-    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-        const vec_v4 beta_tile_3 = load_v4(beta_tile + t_key);
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v4(linear_part_2_tile + e * 32 + t_key) *
-                beta_tile_3));
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-        store_v4(row_sum + t_key, splat_v4(0.0f));
-        store_v4(row_sum_compensation + t_key, splat_v4(0.0f));
-    }
-    /* the ranges of j that some query of the tile may see */
-    struct attn_range j_range[] = {
-        {t_key0 - floor_mod(t_key0, 32), (0 <= (t_key1 - 1)) ? (t_key1 - 1) : 0},
-        {0, (t_key0 < 0) ? (t_key1 - 1) : 0},
-    };
-    const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
-    /* the ranges that every query of the tile sees */
-    struct attn_range j_inside[] = {
-        {t_key1 - floor_mod(t_key1 - 1, 32) - 1, (0 <= t_key0) ? t_key0 : 0},
-        {0, ((t_key1 - 1) < 0) ? t_key0 : 0},
-    };
-    const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
-    for (int64_t piece = 0; piece < j_ranges; piece++) {
-        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-            /* key_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_sum + j, splat_v4(0.0f));
-            }
-            /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                vec_v4 key_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    key_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        const vec_v4 k_tile_2_4 = load_v4(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_4 * k_tile_2_4;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
-                }
-            }
-            /* k_tile_2 = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_sum_5 = load_v4(key_sum + j);
-                const vec_v4 t_6 = pick_v4(key_sum_5 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_5));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile_2 + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_6);
-                }
-            }
-            /* score[j][t_key] = sum over d of k_tile_2 * k_tile */
-            dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_2, k_tile, score);
-            /* score_2[j][t_key] = sum over e of linear_part_0 * linear_part_2_tile */
-            dot15_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
-                linear_part_2_tile, score_2);
-            /* score = score_2 * (score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile -
-               log_decay_k_low)) * 1.442695f)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 log_decay_k_tile_7 = load_v4(log_decay_k_tile + t_key);
-                const vec_v4 log_decay_k_low_tile_8 = load_v4(log_decay_k_low_tile + t_key);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + t_key, load_v4(score_2 + j * 32 + t_key) * (load_v4(score + j * 32 +
-                        t_key) * exp2_v4(((log_decay_k_tile_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_8 -
-                        log_decay_k_low[(j0 + j)])) * 1.442695f)));
-                }
-            }
-            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const ints_v4 t_9 = t_key0 + t_key + lane_v4;
-                    const ints_v4 t_10 = ((((t_9 > 0) & t_9) | (~(t_9 > 0) & (0 - (ints_v4){0}))) / 32) * 32;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + t_key, pick_v4(__builtin_convertvector(((j0 + j) < t_9) & (t_10 <= (j0
-                            + j)), mask_v4), load_v4(score + j * 32 + t_key), splat_v4(0.0f)));
-                    }
-                }
-            }
-            /* row_sum += score */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                vec_v4 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    row_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 32 + t_key);
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    add_v4(row_sum + t_key, row_sum_compensation + t_key, row_sum_in[vector], splat_v4(1));
-                }
-            }
-        }
-    }
-    if (linear_part_4) {
-        /* linear_part_4 = row_sum */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-            linear_part_4[(t_key0 + t_key)] = row_sum[t_key];
-    }
-}
-
 /* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void gated_deltanet_linear_dk_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(carried + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void gated_deltanet_linear_dk_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [t_key: 32, e: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [t_key: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [t_key: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [t_key: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t t_key0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), t_key_end = min(n_k,
-        (chunks - chunk) * 32); t_key0 < t_key_end; t_key0 += 32) {
-        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-        /* key_sum = 0.0f */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-            store_v4(key_sum + t_key, splat_v4(0.0f));
-        }
-        /* key_sum += k_tile * k_tile */
-        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-            vec_v4 key_sum_in[2];
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                key_sum_in[vector] = (vec_v4){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
-                    key_sum_in[vector] += k_tile_0 * k_tile_0;
-                }
-            }
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                store_v4(key_sum + t_key, load_v4(key_sum + t_key) + key_sum_in[vector]);
-            }
-        }
-        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-            const vec_v4 key_sum_1 = load_v4(key_sum + t_key);
-            const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
-            for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
-            }
-        }
-        /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
-            log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16);
-            t_key++) log_decay_chunk_at[t_key] = 0;
-        /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
-            log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16);
-            t_key++) log_decay_chunk_low_at[t_key] = 0;
-        /* key_features = (k_tile * select((max(t_key, 0) / 32) == 0, 1.0f,
-           exp2(((log_decay_k_tile - log_decay_chunk_at) + (log_decay_k_lo ... */
-        const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-            const vec_v4 log_decay_chunk_at_3 = load_v4(log_decay_chunk_at + t_key);
-            const vec_v4 log_decay_chunk_low_at_4 = load_v4(log_decay_chunk_low_at + t_key);
-            const vec_v4 t_5 = pick_v4(__builtin_convertvector((((((t_key0 + t_key + lane_v4) > 0) & (t_key0 + t_key +
-                lane_v4)) | (~((t_key0 + t_key + lane_v4) > 0) & (0 - (ints_v4){0}))) / 32) == 0, mask_v4),
-                splat_v4(1.0f), exp2_v4(((load_v4(log_decay_k_tile + t_key) - log_decay_chunk_at_3) +
-                (load_v4(log_decay_k_low_tile + t_key) - log_decay_chunk_low_at_4)) * 1.442695f));
-            const vec_v4 t_8 = exp2_v4(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
-                log_decay_chunk_low_7)) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_v4(key_features + f * 32 + t_key, (load_v4(k_tile + f * 32 + t_key) * t_5) * t_8);
-            }
-        }
-        /* key_features_2 = 0.0f - (linear_part_2 * beta) */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    store_v4(key_features_2 + t_key * 64 + e, 0.0f - (load_v4(linear_part_2 + (t_key0 + t_key) *
-                        linear_part_2_row + e) * (beta_array[(t_key0 + t_key) * beta_array_row])));
-                }
-            }
-        }
-        /* state[f][e] += sum over t_key of key_features * key_features_2 */
-        dot6_v4(t_key1 - t_key0, key_features, key_features_2, state + (chunk - chunk0) * 4096);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void gated_deltanet_linear_dk_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
-        const float t_10 = powf(2.7182818f, t_9);
-        const int t_11 = t_10 < 0.5f;
-        const float t_12 = t_11 ? t_10 : 1.0f;
-        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
-        for (int64_t f = f0; f < f1; f += 16) {
-            store_v4(kept_share + f, splat_v4(t_12));
-            store_v4(lost_share + f, splat_v4(t_13));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_14 = load_v4(carried + f * 64 + e);
-                    const vec_v4 before_new15 = carried_14;
-                    const float kept_share_16 = kept_share[f];
-                    const vec_v4 carried_new17 = carried_14 * kept_share_16;
-                    store_v4(carried + f * 64 + e, carried_new17);
-                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
-                        kept_share_16);
-                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
-                        splat_v4(1));
-                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v4 APART void gated_deltanet_linear_dk_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + b * call->linear_part_7_at.batch + g
-        * call->linear_part_7_at.head : NULL;
-    const int64_t linear_part_7_row = call->linear_part_7_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    const float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + b * call->linear_part_6_at.batch + g
-        * call->linear_part_6_at.head : NULL;
-    const int64_t linear_part_6_row = call->linear_part_6_at.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 128); /* [t_key: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 384); /* [f: 64, j: 32] */
-    float *const score = (float *)(void *)(part->work + 8576); /* [t_key: 32, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 12672); /* [d: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 20864); /* [d: 64, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 128); /* [j: 32] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const k_tile_2 = (float *)(void *)(part->work + 29056); /* [d: 64, j: 32] */
-    float *const linear_part_6_tile = (float *)(void *)(part->work + 37248); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 45440); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 53632); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 53760); /* [j: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 53888); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 8576); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 62080); /* [e: 64, t_key: 32] */
-    float *const linear_part_7_tile = (float *)(void *)(part->work + 70272); /* [d: 64, j: 32] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* linear_part_6_tile = linear_part_6, with zeros beyond the last row */
-        transpose_v4(linear_part_6 + j0 * linear_part_6_row, linear_part_6_row, j1 - j0, 64, linear_part_6_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) linear_part_6_tile[d * 32 + j] = 0;
-        /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-        transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        /* linear_part_7_tile = linear_part_7, with zeros beyond the last row */
-        transpose_v4(linear_part_7 + j0 * linear_part_7_row, linear_part_7_row, j1 - j0, 64, linear_part_7_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) linear_part_7_tile[d * 32 + j] = 0;
-        /* query_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(query_sum + j, splat_v4(0.0f));
-        }
-        /* query_sum += k_tile_2 * k_tile_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-            vec_v4 query_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                query_sum_in[vector] = (vec_v4){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    const vec_v4 k_tile_2_18 = load_v4(k_tile_2 + d * 32 + j);
-                    query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
-            }
-        }
-        /* query_sum_2 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(query_sum_2 + j, splat_v4(0.0f));
-        }
-        /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
-        dot8_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
-        /* sum_from_state = sum_from_state * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-           log_decay_k_low_tile_2)) ... */
-        const float log_decay_chunk_19 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_21 = exp2_v4(((log_decay_chunk_19 - load_v4(log_decay_k_tile_2 + j)) +
-                (log_decay_chunk_low_20 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_v4(sum_from_state + f * 32 + j, load_v4(sum_from_state + f * 32 + j) * t_21);
-            }
-        }
-        /* query_sum_2 += linear_part_6_tile * (k_tile_2 * select(query_sum == 0.0f, 0.0f,
-           neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(quer ... */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 query_sum_22 = load_v4(query_sum + j);
-            const vec_v4 t_23 = sqrt_v4(query_sum_22);
-            const vec_v4 t_24 = pick_v4(query_sum_22 == 0.0f, splat_v4(0.0f),
-                (-((1.0f / t_23) * (0.5f / t_23))) / t_23);
-            vec_v4 query_sum_2_in = (vec_v4){0};
-            for (int64_t d = 0; d < 64; d++) {
-                query_sum_2_in += load_v4(linear_part_6_tile + d * 32 + j) * (load_v4(k_tile_2 + d * 32 + j) * t_24);
-                store_v4(sum + d * 32 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + d * 32 + j, splat_v4(0.0f));
-            }
-            store_v4(query_sum_2 + j, load_v4(query_sum_2 + j) + query_sum_2_in);
-        }
-        /* the ranges of t_key that some query of the tile may see */
-        struct attn_range t_key_range[] = {
-            {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
-            {j0 + 1, 0},
-        };
-        const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
-        /* the ranges that every query of the tile sees */
-        struct attn_range t_key_inside[] = {
-            {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
-            {j1, 0},
-        };
-        const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
-        for (int64_t piece = 0; piece < t_key_ranges; piece++) {
-            for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
-                t_key0 += 32) {
-                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                /* k_tile_3 = k, with zeros beyond the last row */
-                transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
-                if (beta_array_row == 1) {
-                    /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-                } else {
-                    /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
-                }
-                /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-                transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                    linear_part_2_tile, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-                /* key_sum_2 = 0.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    store_v4(key_sum_2 + t_key, splat_v4(0.0f));
-                }
-                /* key_sum_2 += k_tile_3 * k_tile_3 */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                    vec_v4 key_sum_2_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        key_sum_2_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                            const vec_v4 k_tile_3_25 = load_v4(k_tile_3 + d * 32 + t_key);
-                            key_sum_2_in[vector] += k_tile_3_25 * k_tile_3_25;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        store_v4(key_sum_2 + t_key, load_v4(key_sum_2 + t_key) + key_sum_2_in[vector]);
-                    }
-                }
-                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 key_sum_2_26 = load_v4(key_sum_2 + t_key);
-                    const vec_v4 t_27 = pick_v4(key_sum_2_26 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_26));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_3 + d * 32 + t_key, load_v4(k_tile_3 + d * 32 + t_key) * t_27);
-                    }
-                }
-                /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 beta_tile_28 = load_v4(beta_tile + t_key);
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v4(linear_part_2_tile + e * 32 +
-                            t_key) * beta_tile_28));
-                    }
-                }
-                /* score[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
-                dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score);
-                /* score = score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
-                   log_decay_k_low_tile_2)) * 1.442695f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 log_decay_k_tile_2_29 = load_v4(log_decay_k_tile_2 + j);
-                    const vec_v4 log_decay_k_low_tile_2_30 = load_v4(log_decay_k_low_tile_2 + j);
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        store_v4(score + t_key * 32 + j, load_v4(score + t_key * 32 + j) * exp2_v4(((log_decay_k[(t_key0
-                            + t_key)] - log_decay_k_tile_2_29) + (log_decay_k_low[(t_key0 + t_key)] -
-                            log_decay_k_low_tile_2_30)) * 1.442695f));
-                    }
-                }
-                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
-                    t_key1)) { /* the tile is partly outside the mask */
-                    /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const ints_v4 t_31 = j0 + j + lane_v4;
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            store_v4(score + t_key * 32 + j, pick_v4(__builtin_convertvector((t_31 < (t_key0 + t_key)) &
-                                (((max(t_key0 + t_key, 0) / 32) * 32) <= t_31), mask_v4),
-                                load_v4(score + t_key * 32 + j), splat_v4(0.0f)));
-                        }
-                    }
-                }
-                /* sum[d][j] += sum over t_key of k_tile_3 * score */
-                if (__builtin_expect((!attn_covers(t_key_inside, t_key_insides, t_key0, t_key1)) && !finite_v4(k_tile_3,
-                    32, 64, t_key1 - t_key0), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot12_v4(round_up(j1 - j0, 16), t_key1 - t_key0, k_tile_3, score, sum, sum_compensation);
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        mask_v4 in_region[2] = {0};
-                        if (finite_v4(k_tile_3 + t_key * 1, 32, 64, 1)) continue;
-                        const int64_t t_33 = (max(t_key0 + t_key, 0) / 32) * 32;
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_32 = j0 + j + lane_v4;
-                            in_region[j / 16] = __builtin_convertvector((t_32 < (t_key0 + t_key)) & (t_33 <= t_32),
-                                mask_v4);
-                        }
-                        add_seen_v4(64, sum, 32, k_tile_3 + t_key * 1, 32, score + t_key * 32, in_region, j1 - j0);
-                    }
-                } else
-                    dot13_v4(round_up(j1 - j0, 16), t_key1 - t_key0, k_tile_3, score, sum, sum_compensation);
-            }
-        }
-        /* query_sum_3 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(query_sum_3 + j, splat_v4(0.0f));
-        }
-        /* linear_part_7_tile = (linear_part_7_tile + sum_from_state) + sum;
-           query_sum_3 += linear_part_7_tile * (k_tile_2 * select(query_s ... */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 query_sum_36 = load_v4(query_sum + j);
-            const vec_v4 t_37 = sqrt_v4(query_sum_36);
-            const vec_v4 t_38 = pick_v4(query_sum_36 == 0.0f, splat_v4(0.0f),
-                (-((1.0f / t_37) * (0.5f / t_37))) / t_37);
-            vec_v4 query_sum_3_in = (vec_v4){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 linear_part_7_tile_34 = load_v4(linear_part_7_tile + d * 32 + j);
-                const vec_v4 linear_part_7_tile_new35 = (linear_part_7_tile_34 + load_v4(sum_from_state + d * 32 + j)) +
-                    load_v4(sum + d * 32 + j);
-                store_v4(linear_part_7_tile + d * 32 + j, linear_part_7_tile_new35);
-                query_sum_3_in += linear_part_7_tile_new35 * (load_v4(k_tile_2 + d * 32 + j) * t_38);
-            }
-            store_v4(query_sum_3 + j, load_v4(query_sum_3 + j) + query_sum_3_in);
-        }
-        /* k_tile_2 = (((linear_part_6_tile * select(query_sum == 0.0f, 0.0f,
-           1.0f / sqrt(query_sum))) + (query_sum_2 * (k_tile_2 * 2.0f))) ... */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 query_sum_39 = load_v4(query_sum + j);
-            const vec_v4 t_40 = pick_v4(query_sum_39 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_39));
-            const vec_v4 query_sum_2_41 = load_v4(query_sum_2 + j);
-            const vec_v4 query_sum_3_43 = load_v4(query_sum_3 + j);
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 t_42 = load_v4(k_tile_2 + d * 32 + j) * 2.0f;
-                store_v4(k_tile_2 + d * 32 + j, (((load_v4(linear_part_6_tile + d * 32 + j) * t_40) + (query_sum_2_41 *
-                    t_42)) + (load_v4(linear_part_7_tile + d * 32 + j) * t_40)) + (query_sum_3_43 * t_42));
-            }
-        }
-        if (dk) {
-            /* dk = k_tile_2, transposed back */
-            transpose_out_v4(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void gated_deltanet_linear_dk_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_dk_begin_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dk_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_dk_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dk_queries_v4(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v4 static void gated_deltanet_linear_dbeta_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
-    float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
-    /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
-    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-        linear_part_3_tile[j] = j < j1 - j0 ? linear_part_3[(j0 + j)] : 0;
-    /* linear_part_3_tile = select(m == 0, linear_part_3_tile, 0.0f) */
-    const int t_0 = m == 0;
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
-        store_v4(linear_part_3_tile + j, t_0 ? load_v4(linear_part_3_tile + j) : splat_v4(0.0f));
-    }
-    if (dbeta_array) {
-        /* dbeta_array = linear_part_3_tile */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dbeta_array[(j0 + j)] = linear_part_3_tile[j];
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_begin_v4(const struct call *call, int64_t task,
+TARGET_v4 APART void gated_deltanet_linear_linear_part_7_dk_begin_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -4140,7 +3033,7 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_begin_v4(const struct ca
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_keys_v4(const struct call *call, int64_t task,
+TARGET_v4 APART void gated_deltanet_linear_linear_part_7_dk_keys_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4267,7 +3160,7 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_keys_v4(const struct cal
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_fold_v4(const struct call *call, int64_t task,
+TARGET_v4 APART void gated_deltanet_linear_linear_part_7_dk_fold_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4326,7 +3219,7 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_fold_v4(const struct cal
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_queries_v4(const struct call *call, int64_t task,
+TARGET_v4 APART void gated_deltanet_linear_linear_part_7_dk_queries_v4(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -4353,217 +3246,307 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_queries_v4(const struct 
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_9 = call->linear_part_9 ? call->linear_part_9 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + b * call->linear_part_5_at.batch + g
+        * call->linear_part_5_at.head : NULL;
+    const int64_t linear_part_5_row = call->linear_part_5_at.row;
     const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
         * call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + b * call->linear_part_4_at.batch + g
+        * call->linear_part_4_at.head : NULL;
+    const int64_t linear_part_4_row = call->linear_part_4_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const score = (float *)(void *)(part->work + 0); /* [t_key: 32, j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 4096); /* [t_key: 32, j: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 8320); /* [j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 8448); /* [j: 32] */
-    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + g * members
-        * call->dlog_decay_k_at.head : NULL;
-    const int64_t dlog_decay_k_head = call->dlog_decay_k_at.head;
-    float *const k_tile_2 = (float *)(void *)(part->work + 8576); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 16768); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 24960); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 25088); /* [j: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 25216); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 4096); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 33408); /* [e: 64, t_key: 32] */
-    float *const linear_part_5_tile = (float *)(void *)(part->work + 41600); /* [j: 32] */
-    float *const linear_part_4_tile = (float *)(void *)(part->work + 41728); /* [j: 32] */
-    float *const linear_part_9_tile = (float *)(void *)(part->work + 41856); /* [j: 32] */
-    float *const linear_part_8_tile = (float *)(void *)(part->work + 41984); /* [j: 32] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-            (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-            /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-            transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
+    float *const query_features = (float *)(void *)(part->work + 128); /* [d: 64, j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 8320); /* [t_key: 32] */
+    float *const score = (float *)(void *)(part->work + 8320); /* [t_key: 32, j: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 12416); /* [j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 12544); /* [f: 64, j: 32] */
+    float *const query = (float *)(void *)(part->work + 20736); /* [f: 64, j: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 12544); /* [t_key: 32, j: 32] */
+    float *const weight = (float *)(void *)(part->work + 16640); /* [t_key: 32, j: 32] */
+    float *const sum = (float *)(void *)(part->work + 28928); /* [d: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 37120); /* [d: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 128); /* [j: 32] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 45312); /* [j: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 45440); /* [j: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 45568); /* [j: 32] */
+    float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + (b * kv_heads + g) * n_k : NULL;
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const k_tile_2 = (float *)(void *)(part->work + 45696); /* [d: 64, j: 32] */
+    float *const linear_part_4_tile = (float *)(void *)(part->work + 53888); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 62080); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 70272); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 70400); /* [j: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 70528); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 12544); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 78720); /* [e: 64, t_key: 32] */
+    float *const linear_part_5_tile = (float *)(void *)(part->work + 86912); /* [d: 64, j: 32] */
+    float *const linear_part_6_tile = (float *)(void *)(part->work + 95104); /* [j: 32] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        if (dk) {
+            /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
+            transpose_v4(linear_part_4 + j0 * linear_part_4_row, linear_part_4_row, j1 - j0, 64, linear_part_4_tile,
                 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                for (int64_t d = 0; d < 64; d++) linear_part_4_tile[d * 32 + j] = 0;
+        }
+        /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+        transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        if (dk) {
             /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
+            transpose_v4(linear_part_5 + j0 * linear_part_5_row, linear_part_5_row, j1 - j0, 64, linear_part_5_tile,
+                32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t d = 0; d < 64; d++) linear_part_5_tile[d * 32 + j] = 0;
+        }
+        if (linear_part_7) {
+            /* linear_part_6_tile = linear_part_6, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                linear_part_5_tile[j] = j < j1 - j0 ? linear_part_5[(j0 + j)] : 0;
-            /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                linear_part_4_tile[j] = j < j1 - j0 ? linear_part_4[(j0 + j)] : 0;
-            /* linear_part_9_tile = linear_part_9, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                linear_part_9_tile[j] = j < j1 - j0 ? linear_part_9[(j0 + j)] : 0;
-            /* linear_part_8_tile = linear_part_8, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                linear_part_8_tile[j] = j < j1 - j0 ? linear_part_8[(j0 + j)] : 0;
-            /* query_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(query_sum + j, splat_v4(0.0f));
+                linear_part_6_tile[j] = j < j1 - j0 ? linear_part_6[(j0 + j)] : 0;
+        }
+        /* query_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(query_sum + j, splat_v4(0.0f));
+        }
+        /* query_sum += k_tile_2 * k_tile_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+            vec_v4 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                query_sum_in[vector] = (vec_v4){0};
             }
-            /* query_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                vec_v4 query_sum_in[2];
+            for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    query_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        const vec_v4 k_tile_2_18 = load_v4(k_tile_2 + d * 32 + j);
-                        query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
+                    const vec_v4 k_tile_2_18 = load_v4(k_tile_2 + d * 32 + j);
+                    query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
                 }
             }
-            /* k_tile_2 = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 query_sum_19 = load_v4(query_sum + j);
-                const vec_v4 t_20 = pick_v4(query_sum_19 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_19));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile_2 + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_20);
-                }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
             }
-            /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
-            dot8_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
+        }
+        if (dk) {
             /* query_sum_2 = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(query_sum_2 + j, splat_v4(0.0f));
             }
-            /* query_sum_2 += sum_from_state * neg(k_tile_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) +
-               (log_decay_chunk_low - log_decay_k ... */
-            const float log_decay_chunk_21 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_22 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_23 = exp2_v4(((log_decay_chunk_21 - load_v4(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_22 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                vec_v4 query_sum_2_in = (vec_v4){0};
-                for (int64_t f = 0; f < 64; f++) {
-                    query_sum_2_in += load_v4(sum_from_state + f * 32 + j) * (-(load_v4(k_tile_2 + f * 32 + j) * t_23));
-                }
-                store_v4(query_sum_2 + j, load_v4(query_sum_2 + j) + query_sum_2_in);
+        }
+        /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
+        dot7_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
+        /* query_features = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum));
+           query_sum_2 += linear_part_4_tile * (k_tile ... */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 query_sum_20 = load_v4(query_sum + j);
+            const mask_v4 t_21 = query_sum_20 == 0.0f;
+            const vec_v4 t_22 = sqrt_v4(query_sum_20);
+            const vec_v4 t_23 = 1.0f / t_22;
+            const vec_v4 t_24 = pick_v4(t_21, splat_v4(0.0f), t_23);
+            const vec_v4 t_25 = pick_v4(t_21, splat_v4(0.0f), (-(t_23 * (0.5f / t_22))) / t_22);
+            vec_v4 query_sum_2_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_2_19 = load_v4(k_tile_2 + d * 32 + j);
+                store_v4(query_features + d * 32 + j, k_tile_2_19 * t_24);
+                query_sum_2_in += load_v4(linear_part_4_tile + d * 32 + j) * (k_tile_2_19 * t_25);
+                store_v4(sum + d * 32 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + d * 32 + j, splat_v4(0.0f));
             }
+            store_v4(query_sum_2 + j, load_v4(query_sum_2 + j) + query_sum_2_in);
+        }
+        if (linear_part_7) {
+            /* query_sum_4 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(query_sum_4 + j, splat_v4(0.0f));
+            }
+        }
+        /* query = sum_from_state * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+           log_decay_k_low_tile_2)) * 1.4426 ... */
+        const float log_decay_chunk_27 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_28 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_29 = exp2_v4(((log_decay_chunk_27 - load_v4(log_decay_k_tile_2 + j)) +
+                (log_decay_chunk_low_28 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+            vec_v4 query_sum_4_in = (vec_v4){0};
+            for (int64_t f = 0; f < 64; f++) {
+                const vec_v4 sum_from_state_26 = load_v4(sum_from_state + f * 32 + j);
+                store_v4(query + f * 32 + j, sum_from_state_26 * t_29);
+                query_sum_4_in += sum_from_state_26 * (-(load_v4(query_features + f * 32 + j) * t_29));
+            }
+            store_v4(query_sum_4 + j, load_v4(query_sum_4 + j) + query_sum_4_in);
+        }
+        if (linear_part_7) {
             /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(row_sum + j, splat_v4(0.0f));
                 store_v4(row_sum_compensation + j, splat_v4(0.0f));
             }
-            /* the ranges of t_key that some query of the tile may see */
-            struct attn_range t_key_range[] = {
-                {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
-                {j0 + 1, 0},
-            };
-            const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
-            /* the ranges that every query of the tile sees */
-            struct attn_range t_key_inside[] = {
-                {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
-                {j1, 0},
-            };
-            const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
-            for (int64_t piece = 0; piece < t_key_ranges; piece++) {
-                for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
-                    t_key0 += 32) {
-                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                    /* k_tile_3 = k, with zeros beyond the last row */
-                    transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
-                    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                        for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
-                    if (beta_array_row == 1) {
-                        /* beta_tile = beta_array, with zeros beyond the last row */
-                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-                    } else {
-                        /* beta_tile = beta_array, with zeros beyond the last row */
-                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] :
-                                0;
+        }
+        /* the ranges of t_key that some query of the tile may see */
+        struct attn_range t_key_range[] = {
+            {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
+            {j0 + 1, 0},
+        };
+        const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
+        /* the ranges that every query of the tile sees */
+        struct attn_range t_key_inside[] = {
+            {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
+            {j1, 0},
+        };
+        const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
+        for (int64_t piece = 0; piece < t_key_ranges; piece++) {
+            for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
+                t_key0 += 32) {
+                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                /* k_tile_3 = k, with zeros beyond the last row */
+                transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
+                } else {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
+                }
+                /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+                transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+                    linear_part_2_tile, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                    for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+                /* key_sum_2 = 0.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    store_v4(key_sum_2 + t_key, splat_v4(0.0f));
+                }
+                /* key_sum_2 += k_tile_3 * k_tile_3 */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                    vec_v4 key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        key_sum_2_in[vector] = (vec_v4){0};
                     }
-                    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-                    transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                        linear_part_2_tile, 32);
-                    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-                    /* key_sum_2 = 0.0f */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                        store_v4(key_sum_2 + t_key, splat_v4(0.0f));
-                    }
-                    /* key_sum_2 += k_tile_3 * k_tile_3 */
-                    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                        vec_v4 key_sum_2_in[2];
+                    for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                            key_sum_2_in[vector] = (vec_v4){0};
+                            const vec_v4 k_tile_3_30 = load_v4(k_tile_3 + d * 32 + t_key);
+                            key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
                         }
-                        for (int64_t d = 0; d < 64; d++) {
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                                const vec_v4 k_tile_3_24 = load_v4(k_tile_3 + d * 32 + t_key);
-                                key_sum_2_in[vector] += k_tile_3_24 * k_tile_3_24;
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                        store_v4(key_sum_2 + t_key, load_v4(key_sum_2 + t_key) + key_sum_2_in[vector]);
+                    }
+                }
+                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 key_sum_2_31 = load_v4(key_sum_2 + t_key);
+                    const vec_v4 t_32 = pick_v4(key_sum_2_31 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_31));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v4(k_tile_3 + d * 32 + t_key, load_v4(k_tile_3 + d * 32 + t_key) * t_32);
+                    }
+                }
+                if (linear_part_7) {
+                    /* score[t_key][j] = sum over d of k_tile_3 * query_features */
+                    dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, k_tile_3, query_features, score);
+                }
+                /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 beta_tile_33 = load_v4(beta_tile + t_key);
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v4(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v4(linear_part_2_tile + e * 32 +
+                            t_key) * beta_tile_33));
+                    }
+                }
+                /* score_2[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
+                dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score_2);
+                if (dk) {
+                    /* weight = score_2 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                       log_decay_k_low_tile_2)) * 1.442695f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 log_decay_k_tile_2_34 = load_v4(log_decay_k_tile_2 + j);
+                        const vec_v4 log_decay_k_low_tile_2_35 = load_v4(log_decay_k_low_tile_2 + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            store_v4(weight + t_key * 32 + j, load_v4(score_2 + t_key * 32 + j) *
+                                exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_34) +
+                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_35)) * 1.442695f));
+                        }
+                    }
+                }
+                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
+                    t_key1)) { /* the tile is partly outside the mask */
+                    if (dk) {
+                        /* weight = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), weight, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const ints_v4 t_36 = j0 + j + lane_v4;
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                store_v4(weight + t_key * 32 + j, pick_v4(__builtin_convertvector((t_36 < (t_key0 +
+                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_36), mask_v4),
+                                    load_v4(weight + t_key * 32 + j), splat_v4(0.0f)));
                             }
                         }
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                            store_v4(key_sum_2 + t_key, load_v4(key_sum_2 + t_key) + key_sum_2_in[vector]);
-                        }
                     }
-                    /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                        const vec_v4 key_sum_2_25 = load_v4(key_sum_2 + t_key);
-                        const vec_v4 t_26 = pick_v4(key_sum_2_25 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_25));
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v4(k_tile_3 + d * 32 + t_key, load_v4(k_tile_3 + d * 32 + t_key) * t_26);
+                }
+                if (dk) {
+                    /* sum[d][j] += sum over t_key of k_tile_3 * weight */
+                    if (__builtin_expect((!attn_covers(t_key_inside, t_key_insides, t_key0,
+                        t_key1)) && !finite_v4(k_tile_3, 32, 64, t_key1 - t_key0),
+                        0)) { /* infinity and NaN affect only queries that see them */
+                        dot15_v4(round_up(j1 - j0, 16), t_key1 - t_key0, k_tile_3, weight, sum, sum_compensation);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            mask_v4 in_region[2] = {0};
+                            if (finite_v4(k_tile_3 + t_key * 1, 32, 64, 1)) continue;
+                            const int64_t t_38 = (max(t_key0 + t_key, 0) / 32) * 32;
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const ints_v4 t_37 = j0 + j + lane_v4;
+                                in_region[j / 16] = __builtin_convertvector((t_37 < (t_key0 + t_key)) & (t_38 <= t_37),
+                                    mask_v4);
+                            }
+                            add_seen_v4(64, sum, 32, k_tile_3 + t_key * 1, 32, weight + t_key * 32, in_region, j1 - j0);
                         }
-                    }
-                    /* score[t_key][j] = sum over d of k_tile_3 * k_tile_2 */
-                    dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, k_tile_3, k_tile_2, score);
-                    /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                        const vec_v4 beta_tile_27 = load_v4(beta_tile + t_key);
-                        for (int64_t e = 0; e < 64; e++) {
-                            store_v4(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v4(linear_part_2_tile + e * 32 +
-                                t_key) * beta_tile_27));
-                        }
-                    }
-                    /* score_2[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
-                    dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score_2);
+                    } else
+                        dot16_v4(round_up(j1 - j0, 16), t_key1 - t_key0, k_tile_3, weight, sum, sum_compensation);
+                }
+                if (linear_part_7) {
                     /* score = score_2 * neg(score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
                        log_decay_k_low_tile_2)) * 1.442695f)) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 log_decay_k_tile_2_28 = load_v4(log_decay_k_tile_2 + j);
-                        const vec_v4 log_decay_k_low_tile_2_29 = load_v4(log_decay_k_low_tile_2 + j);
+                        const vec_v4 log_decay_k_tile_2_39 = load_v4(log_decay_k_tile_2 + j);
+                        const vec_v4 log_decay_k_low_tile_2_40 = load_v4(log_decay_k_low_tile_2 + j);
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                             store_v4(score + t_key * 32 + j, load_v4(score_2 + t_key * 32 + j) * (-(load_v4(score +
-                                t_key * 32 + j) * exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_28) +
-                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_29)) * 1.442695f))));
+                                t_key * 32 + j) * exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_39) +
+                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_40)) * 1.442695f))));
                         }
                     }
-                    if (!attn_covers(t_key_inside, t_key_insides, t_key0,
-                        t_key1)) { /* the tile is partly outside the mask */
+                }
+                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
+                    t_key1)) { /* the tile is partly outside the mask */
+                    if (linear_part_7) {
                         /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_30 = j0 + j + lane_v4;
+                            const ints_v4 t_41 = j0 + j + lane_v4;
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_v4(score + t_key * 32 + j, pick_v4(__builtin_convertvector((t_30 < (t_key0 +
-                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_30), mask_v4),
+                                store_v4(score + t_key * 32 + j, pick_v4(__builtin_convertvector((t_41 < (t_key0 +
+                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_41), mask_v4),
                                     load_v4(score + t_key * 32 + j), splat_v4(0.0f)));
                             }
                         }
                     }
+                }
+                if (linear_part_7) {
                     /* row_sum += score */
                     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
                         vec_v4 row_sum_in[2];
@@ -4581,32 +3564,69 @@ TARGET_v4 APART void gated_deltanet_linear_dlog_decay_k_queries_v4(const struct 
                     }
                 }
             }
-            /* linear_part_5_tile = ((((select(m == 0, linear_part_8_tile, 0.0f) + select(m == 0, linear_part_9_tile,
-               0.0f)) + select(m == 0, q ... */
-            const int t_31 = m == 0;
+        }
+        if (dk) {
+            /* query_sum_3 = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(linear_part_5_tile + j, (((((t_31 ? load_v4(linear_part_8_tile + j) : splat_v4(0.0f)) + (t_31 ?
-                    load_v4(linear_part_9_tile + j) : splat_v4(0.0f))) + (t_31 ? load_v4(query_sum_2 + j) :
-                    splat_v4(0.0f))) + (t_31 ? load_v4(linear_part_4_tile + j) : splat_v4(0.0f))) + (t_31 ?
-                    load_v4(row_sum + j) : splat_v4(0.0f))) + (t_31 ? load_v4(linear_part_5_tile + j) :
-                    splat_v4(0.0f)));
+                store_v4(query_sum_3 + j, splat_v4(0.0f));
             }
-            if (dlog_decay_k) {
-                /* dlog_decay_k = linear_part_5_tile */
-                for (int64_t j = 0; j < j1 - j0; j++)
-                    dlog_decay_k[m * dlog_decay_k_head + (j0 + j)] = linear_part_5_tile[j];
+            /* linear_part_5_tile = (linear_part_5_tile + query) + sum;
+               query_sum_3 += linear_part_5_tile * (k_tile_2 * select(query_sum == 0.0 ... */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 query_sum_44 = load_v4(query_sum + j);
+                const vec_v4 t_45 = sqrt_v4(query_sum_44);
+                const vec_v4 t_46 = pick_v4(query_sum_44 == 0.0f, splat_v4(0.0f),
+                    (-((1.0f / t_45) * (0.5f / t_45))) / t_45);
+                vec_v4 query_sum_3_in = (vec_v4){0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 linear_part_5_tile_42 = load_v4(linear_part_5_tile + d * 32 + j);
+                    const vec_v4 linear_part_5_tile_new43 = (linear_part_5_tile_42 + load_v4(query + d * 32 + j)) +
+                        load_v4(sum + d * 32 + j);
+                    store_v4(linear_part_5_tile + d * 32 + j, linear_part_5_tile_new43);
+                    query_sum_3_in += linear_part_5_tile_new43 * (load_v4(k_tile_2 + d * 32 + j) * t_46);
+                }
+                store_v4(query_sum_3 + j, load_v4(query_sum_3 + j) + query_sum_3_in);
             }
+            /* k_tile_2 = (((linear_part_4_tile * select(query_sum == 0.0f, 0.0f,
+               1.0f / sqrt(query_sum))) + (query_sum_2 * (k_tile_2 * 2.0f))) ... */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 query_sum_47 = load_v4(query_sum + j);
+                const vec_v4 t_48 = pick_v4(query_sum_47 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_47));
+                const vec_v4 query_sum_2_49 = load_v4(query_sum_2 + j);
+                const vec_v4 query_sum_3_51 = load_v4(query_sum_3 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v4 t_50 = load_v4(k_tile_2 + d * 32 + j) * 2.0f;
+                    store_v4(k_tile_2 + d * 32 + j, (((load_v4(linear_part_4_tile + d * 32 + j) * t_48) +
+                        (query_sum_2_49 * t_50)) + (load_v4(linear_part_5_tile + d * 32 + j) * t_48)) + (query_sum_3_51
+                        * t_50));
+                }
+            }
+        }
+        if (linear_part_7) {
+            /* linear_part_6_tile = (linear_part_6_tile + query_sum_4) + row_sum */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(linear_part_6_tile + j, (load_v4(linear_part_6_tile + j) + load_v4(query_sum_4 + j)) +
+                    load_v4(row_sum + j));
+            }
+            /* linear_part_7 = linear_part_6_tile */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                linear_part_7[(j0 + j)] = linear_part_6_tile[j];
+        }
+        if (dk) {
+            /* dk = k_tile_2, transposed back */
+            transpose_out_v4(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
         }
     }
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void gated_deltanet_linear_dlog_decay_k_v4(const struct call *call, int64_t task, struct part *part)
+TARGET_v4 static void gated_deltanet_linear_linear_part_7_dk_v4(const struct call *call, int64_t task,
+    struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_dlog_decay_k_begin_v4(call, task, part, iteration);
+        gated_deltanet_linear_linear_part_7_dk_begin_v4(call, task, part, iteration);
     synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
@@ -4614,19 +3634,73 @@ TARGET_v4 static void gated_deltanet_linear_dlog_decay_k_v4(const struct call *c
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dlog_decay_k_keys_v4(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_7_dk_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_dlog_decay_k_fold_v4(call, task, part, iteration);
+                gated_deltanet_linear_linear_part_7_dk_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dlog_decay_k_queries_v4(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_7_dk_queries_v4(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(part);
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
+TARGET_v4 static void gated_deltanet_linear_dbeta_dlog_decay_k_v4(const struct call *call, int64_t task,
+    unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
+    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
+        + m) * call->dlog_decay_k_at.head : NULL;
+    float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
+    float *const linear_part_7_tile = (float *)(void *)(work + 128); /* [j: 32] */
+    float *const linear_part_8_tile = (float *)(void *)(work + 256); /* [j: 32] */
+    if (dbeta_array) {
+        /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            linear_part_3_tile[j] = j < j1 - j0 ? linear_part_3[(j0 + j)] : 0;
+    }
+    if (dlog_decay_k) {
+        /* linear_part_7_tile = linear_part_7, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            linear_part_7_tile[j] = j < j1 - j0 ? linear_part_7[(j0 + j)] : 0;
+        /* linear_part_8_tile = linear_part_8, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+            linear_part_8_tile[j] = j < j1 - j0 ? linear_part_8[(j0 + j)] : 0;
+    }
+    /* linear_part_3_tile = select(m == 0, linear_part_3_tile, 0.0f); linear_part_7_tile = select(m == 0,
+       linear_part_7_tile + linear_p ... */
+    const int t_0 = m == 0;
+    for (int64_t j = 0; j < j1 - j0; j += 16) {
+        store_v4(linear_part_3_tile + j, t_0 ? load_v4(linear_part_3_tile + j) : splat_v4(0.0f));
+        store_v4(linear_part_7_tile + j, t_0 ? load_v4(linear_part_7_tile + j) + load_v4(linear_part_8_tile + j) :
+            splat_v4(0.0f));
+    }
+    if (dbeta_array) {
+        /* dbeta_array = linear_part_3_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dbeta_array[(j0 + j)] = linear_part_3_tile[j];
+    }
+    if (dlog_decay_k) {
+        /* dlog_decay_k = linear_part_7_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dlog_decay_k[(j0 + j)] = linear_part_7_tile[j];
+    }
 }
 
 /* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
@@ -5109,60 +4183,75 @@ TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, floa
     dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot8_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot11_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
         c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot14_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot17_v3(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
+    int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    solve_v3(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+}
+TARGET_v3 APART void dot18_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v3 APART void dot19_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b, /*b_step=*/32,
         c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot16_v3(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
-    int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
-{
-    solve_v3(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -5465,18 +4554,29 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *call, int64_t task, unsigned char *work)
+TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v3(const struct call *call, int64_t task,
+    unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
@@ -5488,34 +4588,59 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
     const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 16512); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 45184); /* [j: 32, e: 64] */
-    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
     float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
         call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const k_tile_2 = (float *)(void *)(work + 53376); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61568); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61696); /* [j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 61824); /* [j: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + f * 64 + e, splat_v3(0.0f));
+    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const query_features_2 = (float *)(void *)(work + 24704); /* [d: 64, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 32896); /* [j: 32, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 45184); /* [f: 64, i: 32] */
+    float *const query_2 = (float *)(void *)(work + 61568); /* [f: 64, i: 32] */
+    float *const score_3 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
+    float *const weight_2 = (float *)(void *)(work + 28800); /* [j: 32, i: 32] */
+    float *const sum = (float *)(void *)(work + 45184); /* [d: 64, i: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 24704); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(work + 69760); /* [i: 32] */
+    float *const query_sum_4 = (float *)(void *)(work + 69888); /* [i: 32] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_head = call->p.dq.head;
+    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
+        * call->dlog_decay_q_at.head : NULL;
+    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
+    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69760); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 69888); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 70016); /* [d: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(work + 78208); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 86400); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 86528); /* [i: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + f * 64 + e, splat_v3(0.0f));
+                }
             }
         }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+        for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
@@ -5582,8 +4707,8 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
                 }
                 /* score[j][t_key] = sum over d of key_features * key_features */
                 dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, key_features, score);
-                /* key = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-                   log_decay_k_low_tile_2)) * 1.442695f) */
+                /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                   log_decay_k_low_tile_2)) * ... */
                 const float log_decay_chunk_7 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
                 const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                     0)];
@@ -5591,7 +4716,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
                     const vec_v3 t_9 = exp2_v3(((log_decay_chunk_7 - load_v3(log_decay_k_tile_2 + j)) +
                         (log_decay_chunk_low_8 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
                     for (int64_t f = 0; f < 64; f++) {
-                        store_v3(key + f * 32 + j, load_v3(key_features + f * 32 + j) * t_9);
+                        store_v3(key_features_2 + f * 32 + j, load_v3(key_features + f * 32 + j) * t_9);
                     }
                 }
                 /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
@@ -5624,42 +4749,245 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
                    corrected[j][e]) */
                 dot2_v3(t_key1 - t_key0, score, key_scale, from_state, corrected);
             }
-            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-               log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_12 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
-                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-            const float t_13 = powf(2.7182818f, t_12);
-            const int t_14 = t_13 < 0.5f;
-            const float t_15 = t_14 ? t_13 : 1.0f;
-            const float t_16 = t_14 ? 0.0f : (-expm1f(t_12));
-            for (int64_t f = 0; f < 64; f += 8) {
-                store_v3(kept_share + f, splat_v3(t_15));
-                store_v3(lost_share + f, splat_v3(t_16));
-            }
-            /* state = (state * kept_share) - (state * lost_share) */
-            for (int64_t f = 0; f < 64; f++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        const vec_v3 state_17 = load_v3(state + f * 64 + e);
-                        store_v3(state + f * 64 + e, (state_17 * kept_share[f]) - (state_17 * lost_share[f]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over j of key * corrected */
-            dot6_v3(j1 - j0, key, corrected, state);
             if (linear_part_0) {
                 /* linear_part_0 = corrected, transposed back */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e++)
                         linear_part_0[(j0 + j) * linear_part_0_row + e] = corrected[j * 64 + e];
             }
+            for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                const int64_t i1 = min(i0 + 32, i_end);
+                if (dq || dlog_decay_q) {
+                    /* q_tile = q, with zeros beyond the last row */
+                    transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                        for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                    /* dout_tile = dout, with zeros beyond the last row */
+                    transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                        for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+                    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+                    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+                    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+                    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] :
+                            0;
+                    /* query_sum_2 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        store_v3(query_sum_2 + i, splat_v3(0.0f));
+                    }
+                    /* query_sum_2 += q_tile * q_tile */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 query_sum_2_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            query_sum_2_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                const vec_v3 q_tile_12 = load_v3(q_tile + d * 32 + i);
+                                query_sum_2_in[vector] += q_tile_12 * q_tile_12;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in[vector]);
+                        }
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* query_features_2 = (q_tile * select(query_sum_2 == 0.0f, 0.0f,
+                       1.0f / sqrt(query_sum_2))) * 0.125f */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 query_sum_2_13 = load_v3(query_sum_2 + i);
+                        const vec_v3 t_14 = pick_v3(query_sum_2_13 == 0.0f, splat_v3(0.0f),
+                            1.0f / sqrt_v3(query_sum_2_13));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v3(query_features_2 + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_14) * 0.125f);
+                        }
+                    }
+                }
+                if (dq || dlog_decay_q) {
+                    /* sum_from_state[f][i] = sum over e of state * dout_tile */
+                    dot7_v3(round_up(i1 - i0, 8), state, dout_tile, sum_from_state);
+                }
+                if (dlog_decay_q) {
+                    /* row_sum = 0.0f; query_sum_4 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        store_v3(row_sum + i, splat_v3(0.0f));
+                        store_v3(query_sum_4 + i, splat_v3(0.0f));
+                    }
+                }
+                if (dq || dlog_decay_q) {
+                    /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
+                       exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - l ... */
+                    const int t_16 = (j0 / 32) == 0;
+                    const float log_decay_chunk_17 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_18 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 t_19 = exp2_v3(((load_v3(log_decay_q_tile + i) - log_decay_chunk_17) +
+                            (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_18)) * 1.442695f);
+                        const vec_v3 t_20 = t_16 ? splat_v3(1.0f) : t_19;
+                        const vec_v3 t_21 = t_16 ? splat_v3(0.0f) : t_19;
+                        vec_v3 query_sum_4_in = (vec_v3){0};
+                        for (int64_t f = 0; f < 64; f++) {
+                            const vec_v3 sum_from_state_15 = load_v3(sum_from_state + f * 32 + i);
+                            store_v3(query_2 + f * 32 + i, sum_from_state_15 * t_20);
+                            query_sum_4_in += sum_from_state_15 * (load_v3(query_features_2 + f * 32 + i) * t_21);
+                        }
+                        store_v3(query_sum_4 + i, load_v3(query_sum_4 + i) + query_sum_4_in);
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* score_2[j][i] = sum over d of key_features * query_features_2 */
+                    dot0_v3(round_up(i1 - i0, 8), j1 - j0, key_features, query_features_2, score_2);
+                }
+                if (dq || dlog_decay_q) {
+                    /* score_3[j][i] = sum over e of corrected * dout_tile */
+                    dot8_v3(round_up(i1 - i0, 8), j1 - j0, corrected, dout_tile, score_3);
+                }
+                if (dq) {
+                    /* weight_2 = score_3 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                       log_decay_k_low)) * 1.442695f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 log_decay_q_tile_22 = load_v3(log_decay_q_tile + i);
+                        const vec_v3 log_decay_q_low_tile_23 = load_v3(log_decay_q_low_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(weight_2 + j * 32 + i, load_v3(score_3 + j * 32 + i) *
+                                exp2_v3(((log_decay_q_tile_22 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_23 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                        }
+                    }
+                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_24 = (i0 + i + lane_v3) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(weight_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_24, mask_v3),
+                                load_v3(weight_2 + j * 32 + i), splat_v3(0.0f)));
+                        }
+                    }
+                    /* sum[d][i] = sum over j of key_features * weight_2 */
+                    if (__builtin_expect(!finite_v3(key_features, 32, 64, j1 - j0),
+                        0)) { /* infinity and NaN affect only queries that see them */
+                        dot9_v3(round_up(i1 - i0, 8), j1 - j0, key_features, weight_2, sum);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            mask_v3 in_region[4] = {0};
+                            if (finite_v3(key_features + j * 1, 32, 64, 1)) continue;
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) +
+                                    query_start), mask_v3);
+                            }
+                            add_seen_v3(64, sum, 32, key_features + j * 1, 32, weight_2 + j * 32, in_region, i1 - i0);
+                        }
+                    } else
+                        dot10_v3(round_up(i1 - i0, 8), j1 - j0, key_features, weight_2, sum);
+                }
+                if (dlog_decay_q) {
+                    /* score_2 = score_3 * (score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                       log_decay_k_low)) * 1.442695f)) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 log_decay_q_tile_25 = load_v3(log_decay_q_tile + i);
+                        const vec_v3 log_decay_q_low_tile_26 = load_v3(log_decay_q_low_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score_2 + j * 32 + i, load_v3(score_3 + j * 32 + i) * (load_v3(score_2 + j * 32 +
+                                i) * exp2_v3(((log_decay_q_tile_25 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_26 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f)));
+                        }
+                    }
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f); row_sum += score_2 */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_27 = (i0 + i + lane_v3) + query_start;
+                        vec_v3 row_sum_in = (vec_v3){0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v3 score_2_28 = load_v3(score_2 + j * 32 + i);
+                            const vec_v3 score_2_new29 = pick_v3(__builtin_convertvector((j0 + j) <= t_27, mask_v3),
+                                score_2_28, splat_v3(0.0f));
+                            store_v3(score_2 + j * 32 + i, score_2_new29);
+                            row_sum_in += score_2_new29;
+                        }
+                        store_v3(row_sum + i, load_v3(row_sum + i) + row_sum_in);
+                    }
+                }
+                if (dq) {
+                    /* query_sum_3 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        store_v3(query_sum_3 + i, splat_v3(0.0f));
+                    }
+                    /* sum = query_2 + sum; query_sum_3 += sum * ((q_tile * select(query_sum_2 == 0.0f, 0.0f,
+                       neg((1.0f / sqrt(query_sum_2)) * (0.5f /  ... */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 query_sum_2_32 = load_v3(query_sum_2 + i);
+                        const vec_v3 t_33 = sqrt_v3(query_sum_2_32);
+                        const vec_v3 t_34 = pick_v3(query_sum_2_32 == 0.0f, splat_v3(0.0f),
+                            (-((1.0f / t_33) * (0.5f / t_33))) / t_33);
+                        vec_v3 query_sum_3_in = (vec_v3){0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_v3 sum_30 = load_v3(sum + d * 32 + i);
+                            const vec_v3 sum_new31 = load_v3(query_2 + d * 32 + i) + sum_30;
+                            store_v3(sum + d * 32 + i, sum_new31);
+                            query_sum_3_in += sum_new31 * ((load_v3(q_tile + d * 32 + i) * t_34) * 0.125f);
+                        }
+                        store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in);
+                    }
+                    /* q_tile = (sum * (select(query_sum_2 == 0.0f, 0.0f,
+                       1.0f / sqrt(query_sum_2)) * 0.125f)) + (query_sum_3 * (q_tile * 2.0f)) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 query_sum_2_35 = load_v3(query_sum_2 + i);
+                        const vec_v3 t_36 = pick_v3(query_sum_2_35 == 0.0f, splat_v3(0.0f),
+                            1.0f / sqrt_v3(query_sum_2_35)) * 0.125f;
+                        const vec_v3 query_sum_3_37 = load_v3(query_sum_3 + i);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v3(q_tile + d * 32 + i, (load_v3(sum + d * 32 + i) * t_36) + (query_sum_3_37 *
+                                (load_v3(q_tile + d * 32 + i) * 2.0f)));
+                        }
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* row_sum = row_sum + query_sum_4 */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        store_v3(row_sum + i, load_v3(row_sum + i) + load_v3(query_sum_4 + i));
+                    }
+                }
+                if (dq) {
+                    /* dq = q_tile, transposed back */
+                    transpose_out_v3(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                }
+                if (dlog_decay_q) {
+                    /* dlog_decay_q = row_sum */
+                    for (int64_t i = 0; i < i1 - i0; i++)
+                        dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
+                }
+            }
+            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) < 0.5f, p ... */
+            const float t_38 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
+                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+            const float t_39 = powf(2.7182818f, t_38);
+            const int t_40 = t_39 < 0.5f;
+            const float t_41 = t_40 ? t_39 : 1.0f;
+            const float t_42 = t_40 ? 0.0f : (-expm1f(t_38));
+            for (int64_t f = 0; f < 64; f += 8) {
+                store_v3(kept_share + f, splat_v3(t_41));
+                store_v3(lost_share + f, splat_v3(t_42));
+            }
+            /* state = (state * kept_share) - (state * lost_share) */
+            for (int64_t f = 0; f < 64; f++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                        const vec_v3 state_43 = load_v3(state + f * 64 + e);
+                        store_v3(state + f * 64 + e, (state_43 * kept_share[f]) - (state_43 * lost_share[f]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over j of key_features_2 * corrected */
+            dot6_v3(j1 - j0, key_features_2, corrected, state);
         }
     }
 }
 
 /* Initialises the states: they contain no queries yet. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin_v3(const struct call *call,
+TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_begin_v3(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -5679,7 +5007,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
 }
 
 /* Sums the queries of a chunk, from zero, into its slot. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queries_v3(const struct call *call,
+TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_queries_v3(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5793,14 +5121,14 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 }
             }
             /* state[f][e] += sum over i of key_features_2 * dout */
-            dot7_v3(i1 - i0, key_features_2, dout + m * dout_head + i0 * dout_row, dout_row,
+            dot11_v3(i1 - i0, key_features_2, dout + m * dout_head + i0 * dout_row, dout_row,
                 state + (chunk - chunk0) * 4096);
         }
     }
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_v3(const struct call *call,
+TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_fold_v3(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5859,7 +5187,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
 }
 
 /* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_v3(const struct call *call,
+TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_keys_v3(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -5901,40 +5229,43 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
     float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
     float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
     float *const score = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 4096); /* [i: 32, j: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 16384); /* [e: 64, j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 16384); /* [e: 64, j: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 24576); /* [f: 64, j: 32] */
-    float *const query_2 = (float *)(void *)(part->work + 16384); /* [f: 64, j: 32] */
-    float *const sum_2 = (float *)(void *)(part->work + 32768); /* [d: 64, j: 32] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 40960); /* [d: 64, j: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 16384); /* [j: 32] */
+    float *const sum = (float *)(void *)(part->work + 4096); /* [e: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, j: 32] */
+    float *const query = (float *)(void *)(part->work + 12288); /* [f: 64, j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 20480); /* [e: 64, j: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 28672); /* [f: 64, j: 32] */
+    float *const query_2 = (float *)(void *)(part->work + 20480); /* [f: 64, j: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 20480); /* [i: 32, j: 32] */
+    float *const weight_2 = (float *)(void *)(part->work + 24576); /* [i: 32, j: 32] */
+    float *const sum_2 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 32] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 45056); /* [d: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 53248); /* [j: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 53376); /* [j: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
     float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
         call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
-    float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + b * call->linear_part_7_at.batch + g *
-        call->linear_part_7_at.head : NULL;
-    const int64_t linear_part_7_row = call->linear_part_7_at.row;
-    float *const linear_part_9 = call->linear_part_9 ? call->linear_part_9 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 57344); /* [e: 64, j: 32] */
-    float *const q_tile_2 = (float *)(void *)(part->work + 65536); /* [d: 64, i: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 73728); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 73856); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 73984); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 74112); /* [j: 32] */
+    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + b * call->linear_part_5_at.batch + g *
+        call->linear_part_5_at.head : NULL;
+    const int64_t linear_part_5_row = call->linear_part_5_at.row;
+    float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile = (float *)(void *)(part->work + 53504); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 61696); /* [e: 64, j: 32] */
+    float *const q_tile_2 = (float *)(void *)(part->work + 69888); /* [d: 64, i: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 78080); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 78208); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 78336); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 78464); /* [j: 32] */
     for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
         (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
-        if (linear_part_1 || linear_part_9) {
+        if (linear_part_1 || linear_part_6) {
             /* k_tile = k, with zeros beyond the last row */
             transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         }
-        if (linear_part_7 || linear_part_9) {
+        if (linear_part_5 || linear_part_6) {
             /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
             transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
                 32);
@@ -5947,7 +5278,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
         /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
             log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        if (linear_part_1 || linear_part_9) {
+        if (linear_part_1 || linear_part_6) {
             /* query_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(query_sum + j, splat_v3(0.0f));
@@ -5980,9 +5311,9 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 }
             }
         }
-        if (linear_part_7 || linear_part_9) {
+        if (linear_part_5 || linear_part_6) {
             /* sum_from_state_2[f][j] = sum over e of state * linear_part_0_tile */
-            dot8_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state_2);
+            dot7_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state_2);
         }
         /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)); sum_2 = 0.0f;
            sum_2_compensation = 0.0f */
@@ -5995,15 +5326,20 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 store_v3(sum_2_compensation + d * 32 + j, splat_v3(0.0f));
             }
         }
-        for (int64_t m = 0; m < members; m++) {
-            if (linear_part_1 || linear_part_7) {
-                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        if (linear_part_6) {
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(row_sum + j, splat_v3(0.0f));
+                store_v3(row_sum_compensation + j, splat_v3(0.0f));
             }
+        }
+        for (int64_t m = 0; m < members; m++) {
+            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
             /* the ranges of i that some query of the tile may see */
             struct attn_range i_range[] = {
                 {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
@@ -6020,75 +5356,63 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
             for (int64_t piece = 0; piece < i_ranges; piece++) {
                 for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
                     const int64_t i1 = min(i0 + 32, i_end);
-                    if (linear_part_1 || linear_part_7) {
-                        /* q_tile_2 = q, with zeros beyond the last row */
-                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                            for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
-                        /* key_sum_2 = 0.0f */
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            store_v3(key_sum_2 + i, splat_v3(0.0f));
+                    /* q_tile_2 = q, with zeros beyond the last row */
+                    transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                        for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
+                    /* key_sum_2 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        store_v3(key_sum_2 + i, splat_v3(0.0f));
+                    }
+                    /* key_sum_2 += q_tile_2 * q_tile_2 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 key_sum_2_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            key_sum_2_in[vector] = (vec_v3){0};
                         }
-                        /* key_sum_2 += q_tile_2 * q_tile_2 */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                            vec_v3 key_sum_2_in[2];
+                        for (int64_t d = 0; d < 64; d++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                key_sum_2_in[vector] = (vec_v3){0};
-                            }
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                    const vec_v3 q_tile_2_21 = load_v3(q_tile_2 + d * 32 + i);
-                                    key_sum_2_in[vector] += q_tile_2_21 * q_tile_2_21;
-                                }
-                            }
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                store_v3(key_sum_2 + i, load_v3(key_sum_2 + i) + key_sum_2_in[vector]);
+                                const vec_v3 q_tile_2_21 = load_v3(q_tile_2 + d * 32 + i);
+                                key_sum_2_in[vector] += q_tile_2_21 * q_tile_2_21;
                             }
                         }
-                        /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 key_sum_2_22 = load_v3(key_sum_2 + i);
-                            const vec_v3 t_23 = pick_v3(key_sum_2_22 == 0.0f, splat_v3(0.0f),
-                                1.0f / sqrt_v3(key_sum_2_22));
-                            for (int64_t d = 0; d < 64; d++) {
-                                store_v3(q_tile_2 + d * 32 + i, (load_v3(q_tile_2 + d * 32 + i) * t_23) * 0.125f);
-                            }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            store_v3(key_sum_2 + i, load_v3(key_sum_2 + i) + key_sum_2_in[vector]);
                         }
                     }
-                    if (linear_part_1) {
+                    /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 key_sum_2_22 = load_v3(key_sum_2 + i);
+                        const vec_v3 t_23 = pick_v3(key_sum_2_22 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_22));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v3(q_tile_2 + d * 32 + i, (load_v3(q_tile_2 + d * 32 + i) * t_23) * 0.125f);
+                        }
+                    }
+                    if (linear_part_1 || linear_part_6) {
                         /* score[i][j] = sum over d of q_tile_2 * k_tile */
                         dot0_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, k_tile, score);
-                    }
-                    if (linear_part_7) {
-                        /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
-                        dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                            linear_part_0_tile, score_2);
-                    }
-                    if (linear_part_1 || linear_part_7) {
                         /* score = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                           log_decay_k_low_tile)) * 1.442695f); score_2 = score ... */
+                           log_decay_k_low_tile)) * 1.442695f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             const vec_v3 log_decay_k_tile_24 = load_v3(log_decay_k_tile + j);
                             const vec_v3 log_decay_k_low_tile_25 = load_v3(log_decay_k_low_tile + j);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v3 t_26 = exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                    log_decay_k_tile_24) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                    log_decay_k_low_tile_25)) * 1.442695f);
-                                store_v3(score + i * 32 + j, load_v3(score + i * 32 + j) * t_26);
-                                store_v3(score_2 + i * 32 + j, load_v3(score_2 + i * 32 + j) * t_26);
+                                store_v3(score + i * 32 + j, load_v3(score + i * 32 + j) * exp2_v3((((log_decay_q[m *
+                                    log_decay_q_head + (i0 + i)]) - log_decay_k_tile_24) + ((log_decay_q_low[m *
+                                    log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_25)) * 1.442695f));
                             }
                         }
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_1) {
+                        if (linear_part_1 || linear_part_6) {
                             /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
                                score, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_27 = j0 + j + lane_v3;
+                                const ints_v3 t_26 = j0 + j + lane_v3;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_28 = (i0 + i) + query_start;
-                                    store_v3(score + i * 32 + j, pick_v3(__builtin_convertvector((t_27 <= t_28) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_27), mask_v3),
+                                    const int64_t t_27 = (i0 + i) + query_start;
+                                    store_v3(score + i * 32 + j, pick_v3(__builtin_convertvector((t_26 <= t_27) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_26), mask_v3),
                                         load_v3(score + i * 32 + j), splat_v3(0.0f)));
                                 }
                             }
@@ -6099,73 +5423,134 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                         if (__builtin_expect((!attn_covers(i_inside, i_insides, i0,
                             i1)) && !finite_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
                             0)) { /* infinity and NaN affect only queries that see them */
-                            dot10_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            dot12_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 score, sum, sum_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v3 in_region[4] = {0};
                                 if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                                const int64_t t_30 = (i0 + i) + query_start;
-                                const int64_t t_31 = (max((i0 + i) + query_start, 0) / 32) * 32;
+                                const int64_t t_29 = (i0 + i) + query_start;
+                                const int64_t t_30 = (max((i0 + i) + query_start, 0) / 32) * 32;
                                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                    const ints_v3 t_29 = j0 + j + lane_v3;
-                                    in_region[j / 8] = __builtin_convertvector((t_29 <= t_30) & (t_31 <= t_29),
+                                    const ints_v3 t_28 = j0 + j + lane_v3;
+                                    in_region[j / 8] = __builtin_convertvector((t_28 <= t_29) & (t_30 <= t_28),
                                         mask_v3);
                                 }
                                 add_seen_v3(64, sum, 32, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
                                     score + i * 32, in_region, j1 - j0);
                             }
                         } else
-                            dot11_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            dot13_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 score, sum, sum_compensation);
                     }
+                    if (linear_part_5 || linear_part_6) {
+                        /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
+                        dot14_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            linear_part_0_tile, score_2);
+                    }
+                    if (linear_part_5) {
+                        /* weight_2 = score_2 * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                           log_decay_k_low_tile)) * 1.442695f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const vec_v3 log_decay_k_tile_31 = load_v3(log_decay_k_tile + j);
+                            const vec_v3 log_decay_k_low_tile_32 = load_v3(log_decay_k_low_tile + j);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                store_v3(weight_2 + i * 32 + j, load_v3(score_2 + i * 32 + j) * exp2_v3((((log_decay_q[m
+                                    * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_31) + ((log_decay_q_low[m *
+                                    log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_32)) * 1.442695f));
+                            }
+                        }
+                    }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_7) {
-                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
-                               0) / 32) * 32) <= j), score_2, 0.0f) */
+                        if (linear_part_5) {
+                            /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start,
+                               0) / 32) * 32) <= j), weight_2, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_32 = j0 + j + lane_v3;
+                                const ints_v3 t_33 = j0 + j + lane_v3;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_33 = (i0 + i) + query_start;
-                                    store_v3(score_2 + i * 32 + j, pick_v3(__builtin_convertvector((t_32 <= t_33) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_32), mask_v3),
-                                        load_v3(score_2 + i * 32 + j), splat_v3(0.0f)));
+                                    const int64_t t_34 = (i0 + i) + query_start;
+                                    store_v3(weight_2 + i * 32 + j, pick_v3(__builtin_convertvector((t_33 <= t_34) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_33), mask_v3),
+                                        load_v3(weight_2 + i * 32 + j), splat_v3(0.0f)));
                                 }
                             }
                         }
                     }
-                    if (linear_part_7) {
-                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
+                    if (linear_part_5) {
+                        /* sum_2[d][j] += sum over i of q_tile_2 * weight_2 */
                         if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v3(q_tile_2, 32, 64,
                             i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                            dot12_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                            dot15_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, weight_2, sum_2, sum_2_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_v3 in_region[4] = {0};
                                 if (finite_v3(q_tile_2 + i * 1, 32, 64, 1)) continue;
-                                const int64_t t_35 = (i0 + i) + query_start;
-                                const int64_t t_36 = (max((i0 + i) + query_start, 0) / 32) * 32;
+                                const int64_t t_36 = (i0 + i) + query_start;
+                                const int64_t t_37 = (max((i0 + i) + query_start, 0) / 32) * 32;
                                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                    const ints_v3 t_34 = j0 + j + lane_v3;
-                                    in_region[j / 8] = __builtin_convertvector((t_34 <= t_35) & (t_36 <= t_34),
+                                    const ints_v3 t_35 = j0 + j + lane_v3;
+                                    in_region[j / 8] = __builtin_convertvector((t_35 <= t_36) & (t_37 <= t_35),
                                         mask_v3);
                                 }
-                                add_seen_v3(64, sum_2, 32, q_tile_2 + i * 1, 32, score_2 + i * 32, in_region, j1 - j0);
+                                add_seen_v3(64, sum_2, 32, q_tile_2 + i * 1, 32, weight_2 + i * 32, in_region, j1 - j0);
                             }
                         } else
-                            dot13_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                            dot16_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, weight_2, sum_2, sum_2_compensation);
+                    }
+                    if (linear_part_6) {
+                        /* score = score_2 * neg(score) */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                    store_v3(score + i * 32 + j, load_v3(score_2 + i * 32 + j) * (-load_v3(score + i *
+                                        32 + j)));
+                                }
+                            }
+                        }
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (linear_part_6) {
+                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
+                               score, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const ints_v3 t_38 = j0 + j + lane_v3;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_39 = (i0 + i) + query_start;
+                                    store_v3(score + i * 32 + j, pick_v3(__builtin_convertvector((t_38 <= t_39) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_38), mask_v3),
+                                        load_v3(score + i * 32 + j), splat_v3(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (linear_part_6) {
+                        /* row_sum += score */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                            vec_v3 row_sum_in[2];
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                row_sum_in[vector] = (vec_v3){0};
+                            }
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                    row_sum_in[vector] += load_v3(score + i * 32 + j);
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                add_v3(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v3(1));
+                            }
+                        }
                     }
                 }
             }
         }
-        if (linear_part_1 || linear_part_9) {
+        if (linear_part_1 || linear_part_6) {
             /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * 1.442695f) */
-            const float log_decay_chunk_37 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_38 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_40 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_41 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_39 = exp2_v3(((log_decay_chunk_37 - load_v3(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_38 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_v3 t_42 = exp2_v3(((log_decay_chunk_40 - load_v3(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_41 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query + f * 32 + j, load_v3(k_tile + f * 32 + j) * t_39);
+                    store_v3(query + f * 32 + j, load_v3(k_tile + f * 32 + j) * t_42);
                 }
             }
         }
@@ -6181,16 +5566,16 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 }
             }
         }
-        if (linear_part_7) {
+        if (linear_part_5) {
             /* query_2 = sum_from_state_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * 1. ... */
-            const float log_decay_chunk_40 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_41 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_43 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_44 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_42 = exp2_v3(((log_decay_chunk_40 - load_v3(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_41 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_v3 t_45 = exp2_v3(((log_decay_chunk_43 - load_v3(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_44 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query_2 + f * 32 + j, load_v3(sum_from_state_2 + f * 32 + j) * t_42);
+                    store_v3(query_2 + f * 32 + j, load_v3(sum_from_state_2 + f * 32 + j) * t_45);
                 }
             }
             /* sum_2 = query_2 + sum_2 */
@@ -6202,7 +5587,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                 }
             }
         }
-        if (linear_part_9) {
+        if (linear_part_6) {
             /* query_sum_2 = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(query_sum_2 + j, splat_v3(0.0f));
@@ -6223,31 +5608,35 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_pa
                     store_v3(query_sum_2 + j, load_v3(query_sum_2 + j) + query_sum_2_in[vector]);
                 }
             }
+            /* row_sum = row_sum + query_sum_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(row_sum + j, load_v3(row_sum + j) + load_v3(query_sum_2 + j));
+            }
         }
         if (linear_part_1) {
             /* linear_part_1 = sum, transposed back */
             transpose_out_v3(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
         }
-        if (linear_part_7) {
-            /* linear_part_7 = sum_2, transposed back */
-            transpose_out_v3(sum_2, 32, 64, j1 - j0, linear_part_7 + j0 * linear_part_7_row, linear_part_7_row);
+        if (linear_part_5) {
+            /* linear_part_5 = sum_2, transposed back */
+            transpose_out_v3(sum_2, 32, 64, j1 - j0, linear_part_5 + j0 * linear_part_5_row, linear_part_5_row);
         }
-        if (linear_part_9) {
-            /* linear_part_9 = query_sum_2 */
+        if (linear_part_6) {
+            /* linear_part_6 = row_sum */
             for (int64_t j = 0; j < j1 - j0; j++)
-                linear_part_9[(j0 + j)] = query_sum_2[j];
+                linear_part_6[(j0 + j)] = row_sum[j];
         }
     }
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v3(const struct call *call,
+TARGET_v3 static void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_v3(const struct call *call,
     int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin_v3(call, task, part, iteration);
+        gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_begin_v3(call, task, part, iteration);
     synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
@@ -6255,534 +5644,16 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_1_linear_part_7_linear_p
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queries_v3(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_queries_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_v3(call, task, part, iteration);
+                gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_v3(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_begin_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_keys_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        /* key_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_sum + j, splat_v3(0.0f));
-        }
-        /* key_sum += k_tile * k_tile */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                key_sum_in[vector] = (vec_v3){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
-                    key_sum_in[vector] += k_tile_0 * k_tile_0;
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
-            }
-        }
-        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_sum_1 = load_v3(key_sum + j);
-            const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
-            for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_2);
-            }
-        }
-        /* key_features_2 = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-           log_decay_k_low_tile)) * 1.442695f) */
-        const float log_decay_chunk_3 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_5 = exp2_v3(((log_decay_chunk_3 - load_v3(log_decay_k_tile + j)) + (log_decay_chunk_low_4 -
-                load_v3(log_decay_k_low_tile + j))) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_v3(key_features_2 + f * 32 + j, load_v3(k_tile + f * 32 + j) * t_5);
-            }
-        }
-        /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
-        dot14_v3(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
-            state + (chunk - chunk0) * 4096);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_fold_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_6 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
-        const float t_7 = powf(2.7182818f, t_6);
-        const int t_8 = t_7 < 0.5f;
-        const float t_9 = t_8 ? t_7 : 1.0f;
-        const float t_10 = t_8 ? 0.0f : (-expm1f(t_6));
-        for (int64_t f = f0; f < f1; f += 8) {
-            store_v3(kept_share + f, splat_v3(t_9));
-            store_v3(lost_share + f, splat_v3(t_10));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_11 = load_v3(carried + f * 64 + e);
-                    const vec_v3 before_new12 = carried_11;
-                    const float kept_share_13 = kept_share[f];
-                    const vec_v3 carried_new14 = carried_11 * kept_share_13;
-                    store_v3(carried + f * 64 + e, carried_new14);
-                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
-                        kept_share_13);
-                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new14 * lost_share[f]),
-                        splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new12);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v3 APART void gated_deltanet_linear_dq_dlog_decay_q_queries_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const query_sum = (float *)(void *)(part->work + 128); /* [i: 32] */
-    float *const query_features = (float *)(void *)(part->work + 256); /* [d: 64, i: 32] */
-    float *const score = (float *)(void *)(part->work + 8448); /* [j: 32, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8448); /* [f: 64, i: 32] */
-    float *const query = (float *)(void *)(part->work + 16640); /* [f: 64, i: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 12544); /* [j: 32, i: 32] */
-    float *const weight = (float *)(void *)(part->work + 24832); /* [j: 32, i: 32] */
-    float *const sum = (float *)(void *)(part->work + 28928); /* [d: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 37120); /* [d: 64, i: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 45312); /* [i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 45440); /* [i: 32] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 45568); /* [i: 32] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    const int64_t dq_head = call->p.dq.head;
-    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
-        * call->dlog_decay_q_at.head : NULL;
-    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
-    float *const q_tile = (float *)(void *)(part->work + 45696); /* [d: 64, i: 32] */
-    float *const dout_tile = (float *)(void *)(part->work + 53888); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 62080); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 62208); /* [i: 32] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 62336); /* [d: 64, j: 32] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-            /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
-            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
-            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] : 0;
-            /* query_sum = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_sum + i, splat_v3(0.0f));
-            }
-            /* query_sum += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    query_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 q_tile_15 = load_v3(q_tile + d * 32 + i);
-                        query_sum_in[vector] += q_tile_15 * q_tile_15;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in[vector]);
-                }
-            }
-            /* sum_from_state[f][i] = sum over e of state * dout_tile */
-            dot8_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
-            /* query_features = (q_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 0.125f; sum = 0.0f;
-               sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_sum_16 = load_v3(query_sum + i);
-                const vec_v3 t_17 = pick_v3(query_sum_16 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_16));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(query_features + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_17) * 0.125f);
-                    store_v3(sum + d * 32 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + d * 32 + i, splat_v3(0.0f));
-                }
-            }
-            if (dlog_decay_q) {
-                /* row_sum = 0.0f; row_sum_compensation = 0.0f; query_sum_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(row_sum + i, splat_v3(0.0f));
-                    store_v3(row_sum_compensation + i, splat_v3(0.0f));
-                    store_v3(query_sum_3 + i, splat_v3(0.0f));
-                }
-            }
-            /* query = sum_from_state * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-               (log_decay_q_low_tile - log_decay ... */
-            const int t_19 = chunk == 0;
-            const float log_decay_chunk_20 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_21 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_22 = exp2_v3(((load_v3(log_decay_q_tile + i) - log_decay_chunk_20) +
-                    (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_21)) * 1.442695f);
-                const vec_v3 t_23 = t_19 ? splat_v3(1.0f) : t_22;
-                const vec_v3 t_24 = t_19 ? splat_v3(0.0f) : t_22;
-                vec_v3 query_sum_3_in = (vec_v3){0};
-                for (int64_t f = 0; f < 64; f++) {
-                    const vec_v3 sum_from_state_18 = load_v3(sum_from_state + f * 32 + i);
-                    store_v3(query + f * 32 + i, sum_from_state_18 * t_23);
-                    query_sum_3_in += sum_from_state_18 * (load_v3(query_features + f * 32 + i) * t_24);
-                }
-                store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in);
-            }
-            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
-                const int64_t j1 = min(j0 + 32, j_end);
-                /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-                /* key_sum_2 = 0.0f */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_sum_2 + j, splat_v3(0.0f));
-                }
-                /* key_sum_2 += k_tile_2 * k_tile_2 */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    vec_v3 key_sum_2_in[2];
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        key_sum_2_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            const vec_v3 k_tile_2_25 = load_v3(k_tile_2 + d * 32 + j);
-                            key_sum_2_in[vector] += k_tile_2_25 * k_tile_2_25;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in[vector]);
-                    }
-                }
-                /* k_tile_2 = k_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_sum_2_26 = load_v3(key_sum_2 + j);
-                    const vec_v3 t_27 = pick_v3(key_sum_2_26 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_26));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_27);
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* score[j][i] = sum over d of k_tile_2 * query_features */
-                    dot0_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, query_features, score);
-                }
-                /* score_2[j][i] = sum over e of linear_part_0 * dout_tile */
-                dot15_v3(round_up(i1 - i0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
-                    dout_tile, score_2);
-                if (dq) {
-                    /* weight = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                       log_decay_k_low)) * 1.442695f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 log_decay_q_tile_28 = load_v3(log_decay_q_tile + i);
-                        const vec_v3 log_decay_q_low_tile_29 = load_v3(log_decay_q_low_tile + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + j * 32 + i, load_v3(score_2 + j * 32 + i) * exp2_v3(((log_decay_q_tile_28
-                                - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_29 - log_decay_k_low[(j0 + j)])) *
-                                1.442695f));
-                        }
-                    }
-                }
-                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    if (dq) {
-                        /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_30 = (i0 + i + lane_v3) + query_start;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_30) &
-                                    (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(weight + j * 32 + i),
-                                    splat_v3(0.0f)));
-                            }
-                        }
-                    }
-                }
-                if (dq) {
-                    /* sum[d][i] += sum over j of k_tile_2 * weight */
-                    if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_v3(k_tile_2,
-                        32, 64, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
-                        dot12_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, weight, sum, sum_compensation);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            mask_v3 in_region[4] = {0};
-                            if (finite_v3(k_tile_2 + j * 1, 32, 64, 1)) continue;
-                            const int t_31 = (chunk * 32) <= (j0 + j);
-                            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) +
-                                    query_start)) & (-(int64_t)t_31), mask_v3);
-                            }
-                            add_seen_v3(64, sum, 32, k_tile_2 + j * 1, 32, weight + j * 32, in_region, i1 - i0);
-                        }
-                    } else
-                        dot13_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, weight, sum, sum_compensation);
-                }
-                if (dlog_decay_q) {
-                    /* score = score_2 * (score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                       log_decay_k_low)) * 1.442695f)) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 log_decay_q_tile_32 = load_v3(log_decay_q_tile + i);
-                        const vec_v3 log_decay_q_low_tile_33 = load_v3(log_decay_q_low_tile + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 32 + i, load_v3(score_2 + j * 32 + i) * (load_v3(score + j * 32 + i) *
-                                exp2_v3(((log_decay_q_tile_32 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_33 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f)));
-                        }
-                    }
-                }
-                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    if (dlog_decay_q) {
-                        /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_34 = (i0 + i + lane_v3) + query_start;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_34) &
-                                    (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + i),
-                                    splat_v3(0.0f)));
-                            }
-                        }
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* row_sum += score */
-                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                        vec_v3 row_sum_in[2];
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] = (vec_v3){0};
-                        }
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_sum_in[vector] += load_v3(score + j * 32 + i);
-                            }
-                        }
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
-                        }
-                    }
-                }
-            }
-            if (dq) {
-                /* query_sum_2 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_sum_2 + i, splat_v3(0.0f));
-                }
-                /* sum = query + sum; query_sum_2 += sum * ((q_tile * select(query_sum == 0.0f, 0.0f,
-                   neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(q ... */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_sum_37 = load_v3(query_sum + i);
-                    const vec_v3 t_38 = sqrt_v3(query_sum_37);
-                    const vec_v3 t_39 = pick_v3(query_sum_37 == 0.0f, splat_v3(0.0f),
-                        (-((1.0f / t_38) * (0.5f / t_38))) / t_38);
-                    vec_v3 query_sum_2_in = (vec_v3){0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_v3 sum_35 = load_v3(sum + d * 32 + i);
-                        const vec_v3 sum_new36 = load_v3(query + d * 32 + i) + sum_35;
-                        store_v3(sum + d * 32 + i, sum_new36);
-                        query_sum_2_in += sum_new36 * ((load_v3(q_tile + d * 32 + i) * t_39) * 0.125f);
-                    }
-                    store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
-                }
-                /* q_tile = (sum * (select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) * 0.125f)) + (query_sum_2 *
-                   (q_tile * 2.0f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_sum_40 = load_v3(query_sum + i);
-                    const vec_v3 t_41 = pick_v3(query_sum_40 == 0.0f, splat_v3(0.0f),
-                        1.0f / sqrt_v3(query_sum_40)) * 0.125f;
-                    const vec_v3 query_sum_2_42 = load_v3(query_sum_2 + i);
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v3(q_tile + d * 32 + i, (load_v3(sum + d * 32 + i) * t_41) + (query_sum_2_42 *
-                            (load_v3(q_tile + d * 32 + i) * 2.0f)));
-                    }
-                }
-            }
-            if (dlog_decay_q) {
-                /* row_sum = row_sum + query_sum_3 */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(row_sum + i, load_v3(row_sum + i) + load_v3(query_sum_3 + i));
-                }
-            }
-            if (dq) {
-                /* dq = q_tile, transposed back */
-                transpose_out_v3(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
-            }
-            if (dlog_decay_q) {
-                /* dlog_decay_q = row_sum */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
-            }
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_dq_dlog_decay_q_begin_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dq_dlog_decay_q_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_dq_dlog_decay_q_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dq_dlog_decay_q_queries_v3(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_keys_v3(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(part);
@@ -6970,7 +5841,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
                 }
                 /* corrected[j][e] = key_scale_2[j] * (from_state[j][e] - sum over t_key > j of score *
                    corrected[t_key][e]) */
-                dot16_v3(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale_2 + (j1 - j0 - 1) * (1),
+                dot17_v3(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale_2 + (j1 - j0 - 1) * (1),
                     -(1), from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
             }
             /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
@@ -7004,201 +5875,6 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
                         linear_part_2[(t_key0 + t_key) * linear_part_2_row + e] = corrected[t_key * 64 + e];
             }
         }
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v3 static void gated_deltanet_linear_linear_part_8_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    float *const query_sum = (float *)(void *)(work + 0); /* [j: 32] */
-    float *const key_sum = (float *)(void *)(work + 0); /* [i: 32] */
-    float *const score = (float *)(void *)(work + 0); /* [i: 32, j: 32] */
-    float *const score_2 = (float *)(void *)(work + 4096); /* [i: 32, j: 32] */
-    float *const row_sum = (float *)(void *)(work + 8192); /* [j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(work + 8320); /* [j: 32] */
-    float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile = (float *)(void *)(work + 8448); /* [d: 64, j: 32] */
-    float *const q_tile = (float *)(void *)(work + 16640); /* [d: 64, i: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 33024); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 33152); /* [j: 32] */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-    /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-    transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-    /* query_sum = 0.0f */
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
-        store_v3(query_sum + j, splat_v3(0.0f));
-    }
-    /* query_sum += k_tile * k_tile */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-        vec_v3 query_sum_in[2];
-        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-            query_sum_in[vector] = (vec_v3){0};
-        }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
-                query_sum_in[vector] += k_tile_0 * k_tile_0;
-            }
-        }
-        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-            store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
-        }
-    }
-    /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
-        const vec_v3 query_sum_1 = load_v3(query_sum + j);
-        const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(k_tile + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_2);
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
-        store_v3(row_sum + j, splat_v3(0.0f));
-        store_v3(row_sum_compensation + j, splat_v3(0.0f));
-    }
-    for (int64_t m = 0; m < members; m++) {
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        /* the ranges of i that some query of the tile may see */
-        struct attn_range i_range[] = {
-            {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - query_start + 32},
-            {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
-        };
-        const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
-        /* the ranges that every query of the tile sees */
-        struct attn_range i_inside[] = {
-            {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
-            {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
-        };
-        const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
-        for (int64_t piece = 0; piece < i_ranges; piece++) {
-            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
-                const int64_t i1 = min(i0 + 32, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                    for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-                /* key_sum = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(key_sum + i, splat_v3(0.0f));
-                }
-                /* key_sum += q_tile * q_tile */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 key_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        key_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 q_tile_3 = load_v3(q_tile + d * 32 + i);
-                            key_sum_in[vector] += q_tile_3 * q_tile_3;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(key_sum + i, load_v3(key_sum + i) + key_sum_in[vector]);
-                    }
-                }
-                /* q_tile = (q_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum))) * 0.125f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 key_sum_4 = load_v3(key_sum + i);
-                    const vec_v3 t_5 = pick_v3(key_sum_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_4));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_5) * 0.125f);
-                    }
-                }
-                /* score[i][j] = sum over d of q_tile * k_tile */
-                dot0_v3(round_up(j1 - j0, 8), i1 - i0, q_tile, k_tile, score);
-                /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
-                dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                    linear_part_0_tile, score_2);
-                /* score = score_2 * neg(score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                   log_decay_k_low_tile)) * 1.442695f)) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 log_decay_k_tile_6 = load_v3(log_decay_k_tile + j);
-                    const vec_v3 log_decay_k_low_tile_7 = load_v3(log_decay_k_low_tile + j);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 32 + j, load_v3(score_2 + i * 32 + j) * (-(load_v3(score + i * 32 + j) *
-                            exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_6) +
-                            ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_7)) *
-                            1.442695f))));
-                    }
-                }
-                if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j), score,
-                       0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const ints_v3 t_8 = j0 + j + lane_v3;
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            const int64_t t_9 = (i0 + i) + query_start;
-                            store_v3(score + i * 32 + j, pick_v3(__builtin_convertvector((t_8 <= t_9) & (((max((i0 + i)
-                                + query_start, 0) / 32) * 32) <= t_8), mask_v3), load_v3(score + i * 32 + j),
-                                splat_v3(0.0f)));
-                        }
-                    }
-                }
-                /* row_sum += score */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            row_sum_in[vector] += load_v3(score + i * 32 + j);
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        add_v3(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v3(1));
-                    }
-                }
-            }
-        }
-    }
-    if (linear_part_8) {
-        /* linear_part_8 = row_sum */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            linear_part_8[(j0 + j)] = row_sum[j];
     }
 }
 
@@ -7249,7 +5925,7 @@ TARGET_v3 static void gated_deltanet_linear_dv_v3(const struct call *call, int64
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin_v3(const struct call *call,
+TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_begin_v3(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -7269,7 +5945,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_v3(const struct call *call,
+TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_keys_v3(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7350,13 +6026,13 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
             }
         }
         /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
-        dot14_v3(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+        dot18_v3(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
             state + (chunk - chunk0) * 4096);
     }
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_v3(const struct call *call,
+TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_fold_v3(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7414,7 +6090,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queries_v3(const struct call *call,
+TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_queries_v3(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -7452,30 +6128,34 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
     float *const query = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
     float *const query_features_2 = (float *)(void *)(part->work + 8192); /* [e: 64, t_key: 32] */
     float *const score_2 = (float *)(void *)(part->work + 4096); /* [j: 32, t_key: 32] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, t_key: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, t_key: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 32768); /* [e: 64, t_key: 32] */
+    float *const weight_2 = (float *)(void *)(part->work + 16384); /* [j: 32, t_key: 32] */
+    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, t_key: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 28672); /* [e: 64, t_key: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 36864); /* [e: 64, t_key: 32] */
     float *const result = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 40960); /* [f: 64, t_key: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 49152); /* [t_key: 32] */
-    float *const sum_2 = (float *)(void *)(part->work + 49280); /* [d: 64, t_key: 32] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 57472); /* [d: 64, t_key: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
+    float *const query_3 = (float *)(void *)(part->work + 45056); /* [f: 64, t_key: 32] */
+    float *const sum_2 = (float *)(void *)(part->work + 53248); /* [d: 64, t_key: 32] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 61440); /* [d: 64, t_key: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 69632); /* [t_key: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 69760); /* [t_key: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 69888); /* [t_key: 32] */
     float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
-    float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + b * call->linear_part_6_at.batch + g *
-        call->linear_part_6_at.head : NULL;
-    const int64_t linear_part_6_row = call->linear_part_6_at.row;
-    float *const k_tile_2 = (float *)(void *)(part->work + 65664); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 73856); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 73984); /* [t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 32768); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 74112); /* [e: 64, t_key: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 82304); /* [d: 64, j: 32] */
-    float *const v_tile = (float *)(void *)(part->work + 90496); /* [e: 64, t_key: 32] */
+    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + b * call->linear_part_4_at.batch + g *
+        call->linear_part_4_at.head : NULL;
+    const int64_t linear_part_4_row = call->linear_part_4_at.row;
+    float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile_2 = (float *)(void *)(part->work + 70016); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 78208); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 78336); /* [t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 78464); /* [e: 64, t_key: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 86656); /* [d: 64, j: 32] */
+    float *const v_tile = (float *)(void *)(part->work + 94848); /* [e: 64, t_key: 32] */
     for (int64_t t_key0 = (chunk == 0) ? 0 : max(0, chunk * 32), t_key_end = min(n_k, (chunk + 1) * 32);
         t_key0 < t_key_end; t_key0 += 32) {
         const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-        if (linear_part_3 || linear_part_5) {
+        if (linear_part_3 || linear_part_8) {
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
@@ -7487,7 +6167,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
         /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
             log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-        if (linear_part_5 || linear_part_6) {
+        if (linear_part_4 || linear_part_8) {
             if (beta_array_row == 1) {
                 /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
@@ -7509,7 +6189,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                 for (int64_t e = 0; e < 64; e++) v_tile[e * 32 + t_key] = 0;
         }
-        if (linear_part_3 || linear_part_5) {
+        if (linear_part_3 || linear_part_8) {
             /* query_sum = 0.0f */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                 store_v3(query_sum + t_key, splat_v3(0.0f));
@@ -7568,37 +6248,11 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
             /* sum_from_state[e][t_key] = sum over f of state * query */
             dot3_v3(round_up(t_key1 - t_key0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
         }
-        if (linear_part_5 || linear_part_6) {
+        if (linear_part_4 || linear_part_8) {
             /* sum_from_state_2[f][t_key] = sum over e of state * query_features_2 */
-            dot8_v3(round_up(t_key1 - t_key0, 8), state + (chunk - chunk0) * 4096, query_features_2, sum_from_state_2);
+            dot7_v3(round_up(t_key1 - t_key0, 8), state + (chunk - chunk0) * 4096, query_features_2, sum_from_state_2);
         }
-        if (linear_part_5) {
-            /* query_sum_2 = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                store_v3(query_sum_2 + t_key, splat_v3(0.0f));
-            }
-        }
-        if (linear_part_5 || linear_part_6) {
-            /* query_sum_2 += sum_from_state_2 * (k_tile_2 * select(chunk == 0, 0.0f,
-               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay ... */
-            const int t_24 = chunk == 0;
-            const float log_decay_chunk_25 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_26 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 t_27 = exp2_v3(((load_v3(log_decay_k_tile_2 + t_key) - log_decay_chunk_25) +
-                    (load_v3(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_26)) * 1.442695f);
-                const vec_v3 t_28 = t_24 ? splat_v3(0.0f) : t_27;
-                const vec_v3 t_29 = t_24 ? splat_v3(1.0f) : t_27;
-                vec_v3 query_sum_2_in = (vec_v3){0};
-                for (int64_t f = 0; f < 64; f++) {
-                    const vec_v3 sum_from_state_2_23 = load_v3(sum_from_state_2 + f * 32 + t_key);
-                    query_sum_2_in += sum_from_state_2_23 * (load_v3(k_tile_2 + f * 32 + t_key) * t_28);
-                    store_v3(sum_from_state_2 + f * 32 + t_key, sum_from_state_2_23 * t_29);
-                }
-                store_v3(query_sum_2 + t_key, load_v3(query_sum_2 + t_key) + query_sum_2_in);
-            }
-        }
-        if (linear_part_6) {
+        if (linear_part_4) {
             /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
                 for (int64_t d = 0; d < 64; d++) {
@@ -7609,67 +6263,91 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
                 }
             }
         }
+        if (linear_part_8) {
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f; query_sum_2 = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                store_v3(row_sum + t_key, splat_v3(0.0f));
+                store_v3(row_sum_compensation + t_key, splat_v3(0.0f));
+                store_v3(query_sum_2 + t_key, splat_v3(0.0f));
+            }
+        }
+        if (linear_part_4 || linear_part_8) {
+            /* query_3 = sum_from_state_2 * select(chunk == 0, 1.0f,
+               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
+            const int t_24 = chunk == 0;
+            const float log_decay_chunk_25 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_26 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                const vec_v3 t_27 = exp2_v3(((load_v3(log_decay_k_tile_2 + t_key) - log_decay_chunk_25) +
+                    (load_v3(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_26)) * 1.442695f);
+                const vec_v3 t_28 = t_24 ? splat_v3(1.0f) : t_27;
+                const vec_v3 t_29 = t_24 ? splat_v3(0.0f) : t_27;
+                vec_v3 query_sum_2_in = (vec_v3){0};
+                for (int64_t f = 0; f < 64; f++) {
+                    const vec_v3 sum_from_state_2_23 = load_v3(sum_from_state_2 + f * 32 + t_key);
+                    store_v3(query_3 + f * 32 + t_key, sum_from_state_2_23 * t_28);
+                    query_sum_2_in += sum_from_state_2_23 * (load_v3(k_tile_2 + f * 32 + t_key) * t_29);
+                }
+                store_v3(query_sum_2 + t_key, load_v3(query_sum_2 + t_key) + query_sum_2_in);
+            }
+        }
         for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, t_key1 - 1); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
-            if (linear_part_3 || linear_part_6) {
-                /* k_tile_3 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 32);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + j] = 0;
-                /* key_sum_2 = 0.0f */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_sum_2 + j, splat_v3(0.0f));
+            /* k_tile_3 = k, with zeros beyond the last row */
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + j] = 0;
+            /* key_sum_2 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_sum_2 + j, splat_v3(0.0f));
+            }
+            /* key_sum_2 += k_tile_3 * k_tile_3 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                vec_v3 key_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_2_in[vector] = (vec_v3){0};
                 }
-                /* key_sum_2 += k_tile_3 * k_tile_3 */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    vec_v3 key_sum_2_in[2];
+                for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        key_sum_2_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            const vec_v3 k_tile_3_30 = load_v3(k_tile_3 + d * 32 + j);
-                            key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in[vector]);
+                        const vec_v3 k_tile_3_30 = load_v3(k_tile_3 + d * 32 + j);
+                        key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
                     }
                 }
-                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_sum_2_31 = load_v3(key_sum_2 + j);
-                    const vec_v3 t_32 = pick_v3(key_sum_2_31 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_31));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_3 + d * 32 + j, load_v3(k_tile_3 + d * 32 + j) * t_32);
-                    }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in[vector]);
                 }
             }
-            if (linear_part_3) {
+            /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_sum_2_31 = load_v3(key_sum_2 + j);
+                const vec_v3 t_32 = pick_v3(key_sum_2_31 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_31));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(k_tile_3 + d * 32 + j, load_v3(k_tile_3 + d * 32 + j) * t_32);
+                }
+            }
+            if (linear_part_3 || linear_part_8) {
                 /* score[j][t_key] = sum over d of k_tile_3 * k_tile_2 */
                 dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_3, k_tile_2, score);
             }
-            if (linear_part_6) {
+            if (linear_part_4 || linear_part_8) {
                 /* score_2[j][t_key] = sum over e of linear_part_0 * query_features_2 */
-                dot15_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                dot19_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
                     linear_part_0_row, query_features_2, score_2);
             }
-            if (linear_part_3 || linear_part_6) {
-                /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
-                   log_decay_k_low)) * 1.442695f); score_2 = s ... */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 log_decay_k_tile_2_33 = load_v3(log_decay_k_tile_2 + t_key);
-                    const vec_v3 log_decay_k_low_tile_2_34 = load_v3(log_decay_k_low_tile_2 + t_key);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 t_35 = exp2_v3(((log_decay_k_tile_2_33 - log_decay_k[(j0 + j)]) +
-                            (log_decay_k_low_tile_2_34 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                        store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * t_35);
-                        store_v3(score_2 + j * 32 + t_key, load_v3(score_2 + j * 32 + t_key) * t_35);
-                    }
+            /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 - log_decay_k_low)) *
+               1.442695f); weight_2 =  ... */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                const vec_v3 log_decay_k_tile_2_33 = load_v3(log_decay_k_tile_2 + t_key);
+                const vec_v3 log_decay_k_low_tile_2_34 = load_v3(log_decay_k_low_tile_2 + t_key);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 t_35 = exp2_v3(((log_decay_k_tile_2_33 - log_decay_k[(j0 + j)]) +
+                        (log_decay_k_low_tile_2_34 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                    store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * t_35);
+                    store_v3(weight_2 + j * 32 + t_key, load_v3(score_2 + j * 32 + t_key) * t_35);
                 }
             }
             if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_3) {
+                if (linear_part_3 || linear_part_8) {
                     /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                         const ints_v3 t_36 = t_key0 + t_key + lane_v3;
@@ -7686,7 +6364,7 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
                 if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_v3(linear_part_0 + j0 *
                     linear_part_0_row, linear_part_0_row, j1 - j0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
-                    dot10_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                    dot12_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
                         linear_part_0_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[4] = {0};
@@ -7701,27 +6379,27 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
                             score + j * 32, in_region, t_key1 - t_key0);
                     }
                 } else
-                    dot11_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                    dot13_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
                         linear_part_0_row, score, sum, sum_compensation);
             }
             if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_6) {
-                    /* score_2 = select((j < t_key) && ((chunk * 32) <= j), score_2, 0.0f) */
+                if (linear_part_4) {
+                    /* weight_2 = select((j < t_key) && ((chunk * 32) <= j), weight_2, 0.0f) */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                         const ints_v3 t_38 = t_key0 + t_key + lane_v3;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score_2 + j * 32 + t_key, pick_v3(__builtin_convertvector(((j0 + j) < t_38) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score_2 + j * 32 + t_key),
+                            store_v3(weight_2 + j * 32 + t_key, pick_v3(__builtin_convertvector(((j0 + j) < t_38) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(weight_2 + j * 32 + t_key),
                                 splat_v3(0.0f)));
                         }
                     }
                 }
             }
-            if (linear_part_6) {
-                /* sum_2[d][t_key] += sum over j of k_tile_3 * score_2 */
+            if (linear_part_4) {
+                /* sum_2[d][t_key] += sum over j of k_tile_3 * weight_2 */
                 if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_v3(k_tile_3, 32, 64, j1 - j0),
                     0)) { /* infinity and NaN affect only queries that see them */
-                    dot12_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_3, score_2, sum_2, sum_2_compensation);
+                    dot15_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_3, weight_2, sum_2, sum_2_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[4] = {0};
                         if (finite_v3(k_tile_3 + j * 1, 32, 64, 1)) continue;
@@ -7730,10 +6408,51 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
                             in_region[t_key / 8] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_v3)) &
                                 (-(int64_t)t_39), mask_v3);
                         }
-                        add_seen_v3(64, sum_2, 32, k_tile_3 + j * 1, 32, score_2 + j * 32, in_region, t_key1 - t_key0);
+                        add_seen_v3(64, sum_2, 32, k_tile_3 + j * 1, 32, weight_2 + j * 32, in_region, t_key1 - t_key0);
                     }
                 } else
-                    dot13_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_3, score_2, sum_2, sum_2_compensation);
+                    dot16_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_3, weight_2, sum_2, sum_2_compensation);
+            }
+            if (linear_part_8) {
+                /* score = score_2 * score */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                            store_v3(score + j * 32 + t_key, load_v3(score_2 + j * 32 + t_key) * load_v3(score + j * 32
+                                + t_key));
+                        }
+                    }
+                }
+            }
+            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
+                if (linear_part_8) {
+                    /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                        const ints_v3 t_40 = t_key0 + t_key + lane_v3;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 32 + t_key, pick_v3(__builtin_convertvector(((j0 + j) < t_40) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + t_key),
+                                splat_v3(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (linear_part_8) {
+                /* row_sum += score */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        row_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                            row_sum_in[vector] += load_v3(score + j * 32 + t_key);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        add_v3(row_sum + t_key, row_sum_compensation + t_key, row_sum_in[vector], splat_v3(1));
+                    }
+                }
             }
         }
         if (linear_part_3) {
@@ -7749,11 +6468,11 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
                 }
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        const vec_v3 v_tile_40 = load_v3(v_tile + e * 32 + t_key);
-                        const vec_v3 v_tile_new41 = (v_tile_40 - load_v3(sum + e * 32 + t_key)) - load_v3(sum_from_state
+                        const vec_v3 v_tile_41 = load_v3(v_tile + e * 32 + t_key);
+                        const vec_v3 v_tile_new42 = (v_tile_41 - load_v3(sum + e * 32 + t_key)) - load_v3(sum_from_state
                             + e * 32 + t_key);
-                        store_v3(v_tile + e * 32 + t_key, v_tile_new41);
-                        result_in[vector] += load_v3(linear_part_2_tile + e * 32 + t_key) * v_tile_new41;
+                        store_v3(v_tile + e * 32 + t_key, v_tile_new42);
+                        result_in[vector] += load_v3(linear_part_2_tile + e * 32 + t_key) * v_tile_new42;
                     }
                 }
                 UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
@@ -7761,15 +6480,21 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
                 }
             }
         }
-        if (linear_part_6) {
-            /* sum_2 = sum_from_state_2 + sum_2 */
+        if (linear_part_4) {
+            /* sum_2 = query_3 + sum_2 */
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(sum_2 + d * 32 + t_key, load_v3(sum_from_state_2 + d * 32 + t_key) + load_v3(sum_2 + d
-                            * 32 + t_key));
+                        store_v3(sum_2 + d * 32 + t_key, load_v3(query_3 + d * 32 + t_key) + load_v3(sum_2 + d * 32 +
+                            t_key));
                     }
                 }
+            }
+        }
+        if (linear_part_8) {
+            /* row_sum = row_sum + query_sum_2 */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                store_v3(row_sum + t_key, load_v3(row_sum + t_key) + load_v3(query_sum_2 + t_key));
             }
         }
         if (linear_part_3) {
@@ -7777,27 +6502,27 @@ TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_pa
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
                 linear_part_3[(t_key0 + t_key)] = result[t_key];
         }
-        if (linear_part_5) {
-            /* linear_part_5 = query_sum_2 */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                linear_part_5[(t_key0 + t_key)] = query_sum_2[t_key];
+        if (linear_part_4) {
+            /* linear_part_4 = sum_2, transposed back */
+            transpose_out_v3(sum_2, 32, 64, t_key1 - t_key0, linear_part_4 + t_key0 * linear_part_4_row,
+                linear_part_4_row);
         }
-        if (linear_part_6) {
-            /* linear_part_6 = sum_2, transposed back */
-            transpose_out_v3(sum_2, 32, 64, t_key1 - t_key0, linear_part_6 + t_key0 * linear_part_6_row,
-                linear_part_6_row);
+        if (linear_part_8) {
+            /* linear_part_8 = row_sum */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                linear_part_8[(t_key0 + t_key)] = row_sum[t_key];
         }
     }
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v3(const struct call *call,
+TARGET_v3 static void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_v3(const struct call *call,
     int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin_v3(call, task, part, iteration);
+        gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_begin_v3(call, task, part, iteration);
     synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
@@ -7805,777 +6530,23 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_p
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_v3(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_v3(call, task, part, iteration);
+                gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queries_v3(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_queries_v3(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v3 static void gated_deltanet_linear_linear_part_4_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, t_key0 = (tiles - 1 - task % tiles) * 32,
-        t_key1 = min(t_key0 + 32, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const key_sum = (float *)(void *)(work + 0); /* [j: 32] */
-    float *const query_sum = (float *)(void *)(work + 0); /* [t_key: 32] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 32, t_key: 32] */
-    float *const score_2 = (float *)(void *)(work + 4096); /* [j: 32, t_key: 32] */
-    float *const row_sum = (float *)(void *)(work + 8192); /* [t_key: 32] */
-    float *const row_sum_compensation = (float *)(void *)(work + 8320); /* [t_key: 32] */
-    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile = (float *)(void *)(work + 8448); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(work + 128); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(work + 16640); /* [e: 64, t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 24832); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 33024); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 33152); /* [t_key: 32] */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-    if (beta_array_row == 1) {
-        /* beta_tile = beta_array, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-    } else {
-        /* beta_tile = beta_array, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
-    }
-    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-    transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64, linear_part_2_tile,
-        32);
-    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-        log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-        log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-    /* query_sum = 0.0f */
-    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-        store_v3(query_sum + t_key, splat_v3(0.0f));
-    }
-    /* query_sum += k_tile * k_tile */
-    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-        vec_v3 query_sum_in[2];
-        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-            query_sum_in[vector] = (vec_v3){0};
-        }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
-                query_sum_in[vector] += k_tile_0 * k_tile_0;
-            }
-        }
-        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-            store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
-        }
-    }
-    /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-        const vec_v3 query_sum_1 = load_v3(query_sum + t_key);
-        const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
-        }
-    }
-    /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
-    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-        const vec_v3 beta_tile_3 = load_v3(beta_tile + t_key);
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v3(linear_part_2_tile + e * 32 + t_key) *
-                beta_tile_3));
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-        store_v3(row_sum + t_key, splat_v3(0.0f));
-        store_v3(row_sum_compensation + t_key, splat_v3(0.0f));
-    }
-    /* the ranges of j that some query of the tile may see */
-    struct attn_range j_range[] = {
-        {t_key0 - floor_mod(t_key0, 32), (0 <= (t_key1 - 1)) ? (t_key1 - 1) : 0},
-        {0, (t_key0 < 0) ? (t_key1 - 1) : 0},
-    };
-    const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
-    /* the ranges that every query of the tile sees */
-    struct attn_range j_inside[] = {
-        {t_key1 - floor_mod(t_key1 - 1, 32) - 1, (0 <= t_key0) ? t_key0 : 0},
-        {0, ((t_key1 - 1) < 0) ? t_key0 : 0},
-    };
-    const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
-    for (int64_t piece = 0; piece < j_ranges; piece++) {
-        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-            /* key_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_sum + j, splat_v3(0.0f));
-            }
-            /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                vec_v3 key_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_2_4 = load_v3(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_4 * k_tile_2_4;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
-                }
-            }
-            /* k_tile_2 = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_sum_5 = load_v3(key_sum + j);
-                const vec_v3 t_6 = pick_v3(key_sum_5 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_5));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile_2 + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_6);
-                }
-            }
-            /* score[j][t_key] = sum over d of k_tile_2 * k_tile */
-            dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_2, k_tile, score);
-            /* score_2[j][t_key] = sum over e of linear_part_0 * linear_part_2_tile */
-            dot15_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
-                linear_part_2_tile, score_2);
-            /* score = score_2 * (score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile -
-               log_decay_k_low)) * 1.442695f)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 log_decay_k_tile_7 = load_v3(log_decay_k_tile + t_key);
-                const vec_v3 log_decay_k_low_tile_8 = load_v3(log_decay_k_low_tile + t_key);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 32 + t_key, load_v3(score_2 + j * 32 + t_key) * (load_v3(score + j * 32 +
-                        t_key) * exp2_v3(((log_decay_k_tile_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_8 -
-                        log_decay_k_low[(j0 + j)])) * 1.442695f)));
-                }
-            }
-            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const ints_v3 t_9 = t_key0 + t_key + lane_v3;
-                    const ints_v3 t_10 = ((((t_9 > 0) & t_9) | (~(t_9 > 0) & (0 - (ints_v3){0}))) / 32) * 32;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 32 + t_key, pick_v3(__builtin_convertvector(((j0 + j) < t_9) & (t_10 <= (j0
-                            + j)), mask_v3), load_v3(score + j * 32 + t_key), splat_v3(0.0f)));
-                    }
-                }
-            }
-            /* row_sum += score */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                vec_v3 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    row_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 32 + t_key);
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    add_v3(row_sum + t_key, row_sum_compensation + t_key, row_sum_in[vector], splat_v3(1));
-                }
-            }
-        }
-    }
-    if (linear_part_4) {
-        /* linear_part_4 = row_sum */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-            linear_part_4[(t_key0 + t_key)] = row_sum[t_key];
-    }
-}
-
 /* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void gated_deltanet_linear_dk_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void gated_deltanet_linear_dk_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [t_key: 32, e: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [t_key: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [t_key: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [t_key: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t t_key0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), t_key_end = min(n_k,
-        (chunks - chunk) * 32); t_key0 < t_key_end; t_key0 += 32) {
-        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-        /* key_sum = 0.0f */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-            store_v3(key_sum + t_key, splat_v3(0.0f));
-        }
-        /* key_sum += k_tile * k_tile */
-        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-            vec_v3 key_sum_in[2];
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                key_sum_in[vector] = (vec_v3){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
-                    key_sum_in[vector] += k_tile_0 * k_tile_0;
-                }
-            }
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                store_v3(key_sum + t_key, load_v3(key_sum + t_key) + key_sum_in[vector]);
-            }
-        }
-        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-            const vec_v3 key_sum_1 = load_v3(key_sum + t_key);
-            const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
-            for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
-            }
-        }
-        /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
-            log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8);
-            t_key++) log_decay_chunk_at[t_key] = 0;
-        /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
-            log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8);
-            t_key++) log_decay_chunk_low_at[t_key] = 0;
-        /* key_features = (k_tile * select((max(t_key, 0) / 32) == 0, 1.0f,
-           exp2(((log_decay_k_tile - log_decay_chunk_at) + (log_decay_k_lo ... */
-        const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-            const vec_v3 log_decay_chunk_at_3 = load_v3(log_decay_chunk_at + t_key);
-            const vec_v3 log_decay_chunk_low_at_4 = load_v3(log_decay_chunk_low_at + t_key);
-            const vec_v3 t_5 = pick_v3(__builtin_convertvector((((((t_key0 + t_key + lane_v3) > 0) & (t_key0 + t_key +
-                lane_v3)) | (~((t_key0 + t_key + lane_v3) > 0) & (0 - (ints_v3){0}))) / 32) == 0, mask_v3),
-                splat_v3(1.0f), exp2_v3(((load_v3(log_decay_k_tile + t_key) - log_decay_chunk_at_3) +
-                (load_v3(log_decay_k_low_tile + t_key) - log_decay_chunk_low_at_4)) * 1.442695f));
-            const vec_v3 t_8 = exp2_v3(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
-                log_decay_chunk_low_7)) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_v3(key_features + f * 32 + t_key, (load_v3(k_tile + f * 32 + t_key) * t_5) * t_8);
-            }
-        }
-        /* key_features_2 = 0.0f - (linear_part_2 * beta) */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    store_v3(key_features_2 + t_key * 64 + e, 0.0f - (load_v3(linear_part_2 + (t_key0 + t_key) *
-                        linear_part_2_row + e) * (beta_array[(t_key0 + t_key) * beta_array_row])));
-                }
-            }
-        }
-        /* state[f][e] += sum over t_key of key_features * key_features_2 */
-        dot6_v3(t_key1 - t_key0, key_features, key_features_2, state + (chunk - chunk0) * 4096);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void gated_deltanet_linear_dk_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
-        const float t_10 = powf(2.7182818f, t_9);
-        const int t_11 = t_10 < 0.5f;
-        const float t_12 = t_11 ? t_10 : 1.0f;
-        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
-        for (int64_t f = f0; f < f1; f += 8) {
-            store_v3(kept_share + f, splat_v3(t_12));
-            store_v3(lost_share + f, splat_v3(t_13));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_14 = load_v3(carried + f * 64 + e);
-                    const vec_v3 before_new15 = carried_14;
-                    const float kept_share_16 = kept_share[f];
-                    const vec_v3 carried_new17 = carried_14 * kept_share_16;
-                    store_v3(carried + f * 64 + e, carried_new17);
-                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
-                        kept_share_16);
-                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
-                        splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v3 APART void gated_deltanet_linear_dk_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + b * call->linear_part_7_at.batch + g
-        * call->linear_part_7_at.head : NULL;
-    const int64_t linear_part_7_row = call->linear_part_7_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    const float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + b * call->linear_part_6_at.batch + g
-        * call->linear_part_6_at.head : NULL;
-    const int64_t linear_part_6_row = call->linear_part_6_at.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 128); /* [t_key: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 384); /* [f: 64, j: 32] */
-    float *const score = (float *)(void *)(part->work + 8576); /* [t_key: 32, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 12672); /* [d: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 20864); /* [d: 64, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 128); /* [j: 32] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const k_tile_2 = (float *)(void *)(part->work + 29056); /* [d: 64, j: 32] */
-    float *const linear_part_6_tile = (float *)(void *)(part->work + 37248); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 45440); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 53632); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 53760); /* [j: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 53888); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 8576); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 62080); /* [e: 64, t_key: 32] */
-    float *const linear_part_7_tile = (float *)(void *)(part->work + 70272); /* [d: 64, j: 32] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* linear_part_6_tile = linear_part_6, with zeros beyond the last row */
-        transpose_v3(linear_part_6 + j0 * linear_part_6_row, linear_part_6_row, j1 - j0, 64, linear_part_6_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) linear_part_6_tile[d * 32 + j] = 0;
-        /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-        transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        /* linear_part_7_tile = linear_part_7, with zeros beyond the last row */
-        transpose_v3(linear_part_7 + j0 * linear_part_7_row, linear_part_7_row, j1 - j0, 64, linear_part_7_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) linear_part_7_tile[d * 32 + j] = 0;
-        /* query_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(query_sum + j, splat_v3(0.0f));
-        }
-        /* query_sum += k_tile_2 * k_tile_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 query_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                query_sum_in[vector] = (vec_v3){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 k_tile_2_18 = load_v3(k_tile_2 + d * 32 + j);
-                    query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
-            }
-        }
-        /* query_sum_2 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(query_sum_2 + j, splat_v3(0.0f));
-        }
-        /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
-        dot8_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
-        /* sum_from_state = sum_from_state * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-           log_decay_k_low_tile_2)) ... */
-        const float log_decay_chunk_19 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_21 = exp2_v3(((log_decay_chunk_19 - load_v3(log_decay_k_tile_2 + j)) +
-                (log_decay_chunk_low_20 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_v3(sum_from_state + f * 32 + j, load_v3(sum_from_state + f * 32 + j) * t_21);
-            }
-        }
-        /* query_sum_2 += linear_part_6_tile * (k_tile_2 * select(query_sum == 0.0f, 0.0f,
-           neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(quer ... */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 query_sum_22 = load_v3(query_sum + j);
-            const vec_v3 t_23 = sqrt_v3(query_sum_22);
-            const vec_v3 t_24 = pick_v3(query_sum_22 == 0.0f, splat_v3(0.0f),
-                (-((1.0f / t_23) * (0.5f / t_23))) / t_23);
-            vec_v3 query_sum_2_in = (vec_v3){0};
-            for (int64_t d = 0; d < 64; d++) {
-                query_sum_2_in += load_v3(linear_part_6_tile + d * 32 + j) * (load_v3(k_tile_2 + d * 32 + j) * t_24);
-                store_v3(sum + d * 32 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + d * 32 + j, splat_v3(0.0f));
-            }
-            store_v3(query_sum_2 + j, load_v3(query_sum_2 + j) + query_sum_2_in);
-        }
-        /* the ranges of t_key that some query of the tile may see */
-        struct attn_range t_key_range[] = {
-            {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
-            {j0 + 1, 0},
-        };
-        const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
-        /* the ranges that every query of the tile sees */
-        struct attn_range t_key_inside[] = {
-            {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
-            {j1, 0},
-        };
-        const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
-        for (int64_t piece = 0; piece < t_key_ranges; piece++) {
-            for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
-                t_key0 += 32) {
-                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                /* k_tile_3 = k, with zeros beyond the last row */
-                transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
-                if (beta_array_row == 1) {
-                    /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-                } else {
-                    /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
-                }
-                /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-                transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                    linear_part_2_tile, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-                /* key_sum_2 = 0.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    store_v3(key_sum_2 + t_key, splat_v3(0.0f));
-                }
-                /* key_sum_2 += k_tile_3 * k_tile_3 */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                    vec_v3 key_sum_2_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        key_sum_2_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                            const vec_v3 k_tile_3_25 = load_v3(k_tile_3 + d * 32 + t_key);
-                            key_sum_2_in[vector] += k_tile_3_25 * k_tile_3_25;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(key_sum_2 + t_key, load_v3(key_sum_2 + t_key) + key_sum_2_in[vector]);
-                    }
-                }
-                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 key_sum_2_26 = load_v3(key_sum_2 + t_key);
-                    const vec_v3 t_27 = pick_v3(key_sum_2_26 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_26));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_3 + d * 32 + t_key, load_v3(k_tile_3 + d * 32 + t_key) * t_27);
-                    }
-                }
-                /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 beta_tile_28 = load_v3(beta_tile + t_key);
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v3(linear_part_2_tile + e * 32 +
-                            t_key) * beta_tile_28));
-                    }
-                }
-                /* score[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
-                dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score);
-                /* score = score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
-                   log_decay_k_low_tile_2)) * 1.442695f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 log_decay_k_tile_2_29 = load_v3(log_decay_k_tile_2 + j);
-                    const vec_v3 log_decay_k_low_tile_2_30 = load_v3(log_decay_k_low_tile_2 + j);
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        store_v3(score + t_key * 32 + j, load_v3(score + t_key * 32 + j) * exp2_v3(((log_decay_k[(t_key0
-                            + t_key)] - log_decay_k_tile_2_29) + (log_decay_k_low[(t_key0 + t_key)] -
-                            log_decay_k_low_tile_2_30)) * 1.442695f));
-                    }
-                }
-                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
-                    t_key1)) { /* the tile is partly outside the mask */
-                    /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const ints_v3 t_31 = j0 + j + lane_v3;
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            store_v3(score + t_key * 32 + j, pick_v3(__builtin_convertvector((t_31 < (t_key0 + t_key)) &
-                                (((max(t_key0 + t_key, 0) / 32) * 32) <= t_31), mask_v3),
-                                load_v3(score + t_key * 32 + j), splat_v3(0.0f)));
-                        }
-                    }
-                }
-                /* sum[d][j] += sum over t_key of k_tile_3 * score */
-                if (__builtin_expect((!attn_covers(t_key_inside, t_key_insides, t_key0, t_key1)) && !finite_v3(k_tile_3,
-                    32, 64, t_key1 - t_key0), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot12_v3(round_up(j1 - j0, 8), t_key1 - t_key0, k_tile_3, score, sum, sum_compensation);
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        mask_v3 in_region[4] = {0};
-                        if (finite_v3(k_tile_3 + t_key * 1, 32, 64, 1)) continue;
-                        const int64_t t_33 = (max(t_key0 + t_key, 0) / 32) * 32;
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_32 = j0 + j + lane_v3;
-                            in_region[j / 8] = __builtin_convertvector((t_32 < (t_key0 + t_key)) & (t_33 <= t_32),
-                                mask_v3);
-                        }
-                        add_seen_v3(64, sum, 32, k_tile_3 + t_key * 1, 32, score + t_key * 32, in_region, j1 - j0);
-                    }
-                } else
-                    dot13_v3(round_up(j1 - j0, 8), t_key1 - t_key0, k_tile_3, score, sum, sum_compensation);
-            }
-        }
-        /* query_sum_3 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(query_sum_3 + j, splat_v3(0.0f));
-        }
-        /* linear_part_7_tile = (linear_part_7_tile + sum_from_state) + sum;
-           query_sum_3 += linear_part_7_tile * (k_tile_2 * select(query_s ... */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 query_sum_36 = load_v3(query_sum + j);
-            const vec_v3 t_37 = sqrt_v3(query_sum_36);
-            const vec_v3 t_38 = pick_v3(query_sum_36 == 0.0f, splat_v3(0.0f),
-                (-((1.0f / t_37) * (0.5f / t_37))) / t_37);
-            vec_v3 query_sum_3_in = (vec_v3){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 linear_part_7_tile_34 = load_v3(linear_part_7_tile + d * 32 + j);
-                const vec_v3 linear_part_7_tile_new35 = (linear_part_7_tile_34 + load_v3(sum_from_state + d * 32 + j)) +
-                    load_v3(sum + d * 32 + j);
-                store_v3(linear_part_7_tile + d * 32 + j, linear_part_7_tile_new35);
-                query_sum_3_in += linear_part_7_tile_new35 * (load_v3(k_tile_2 + d * 32 + j) * t_38);
-            }
-            store_v3(query_sum_3 + j, load_v3(query_sum_3 + j) + query_sum_3_in);
-        }
-        /* k_tile_2 = (((linear_part_6_tile * select(query_sum == 0.0f, 0.0f,
-           1.0f / sqrt(query_sum))) + (query_sum_2 * (k_tile_2 * 2.0f))) ... */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 query_sum_39 = load_v3(query_sum + j);
-            const vec_v3 t_40 = pick_v3(query_sum_39 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_39));
-            const vec_v3 query_sum_2_41 = load_v3(query_sum_2 + j);
-            const vec_v3 query_sum_3_43 = load_v3(query_sum_3 + j);
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 t_42 = load_v3(k_tile_2 + d * 32 + j) * 2.0f;
-                store_v3(k_tile_2 + d * 32 + j, (((load_v3(linear_part_6_tile + d * 32 + j) * t_40) + (query_sum_2_41 *
-                    t_42)) + (load_v3(linear_part_7_tile + d * 32 + j) * t_40)) + (query_sum_3_43 * t_42));
-            }
-        }
-        if (dk) {
-            /* dk = k_tile_2, transposed back */
-            transpose_out_v3(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void gated_deltanet_linear_dk_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_dk_begin_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dk_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_dk_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dk_queries_v3(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v3 static void gated_deltanet_linear_dbeta_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
-    float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
-    /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
-    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-        linear_part_3_tile[j] = j < j1 - j0 ? linear_part_3[(j0 + j)] : 0;
-    /* linear_part_3_tile = select(m == 0, linear_part_3_tile, 0.0f) */
-    const int t_0 = m == 0;
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
-        store_v3(linear_part_3_tile + j, t_0 ? load_v3(linear_part_3_tile + j) : splat_v3(0.0f));
-    }
-    if (dbeta_array) {
-        /* dbeta_array = linear_part_3_tile */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dbeta_array[(j0 + j)] = linear_part_3_tile[j];
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_begin_v3(const struct call *call, int64_t task,
+TARGET_v3 APART void gated_deltanet_linear_linear_part_7_dk_begin_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -8595,7 +6566,7 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_begin_v3(const struct ca
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_keys_v3(const struct call *call, int64_t task,
+TARGET_v3 APART void gated_deltanet_linear_linear_part_7_dk_keys_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -8722,7 +6693,7 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_keys_v3(const struct cal
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_fold_v3(const struct call *call, int64_t task,
+TARGET_v3 APART void gated_deltanet_linear_linear_part_7_dk_fold_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -8781,7 +6752,7 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_fold_v3(const struct cal
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_queries_v3(const struct call *call, int64_t task,
+TARGET_v3 APART void gated_deltanet_linear_linear_part_7_dk_queries_v3(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -8808,217 +6779,307 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_queries_v3(const struct 
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_9 = call->linear_part_9 ? call->linear_part_9 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + b * call->linear_part_5_at.batch + g
+        * call->linear_part_5_at.head : NULL;
+    const int64_t linear_part_5_row = call->linear_part_5_at.row;
     const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
         * call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + b * call->linear_part_4_at.batch + g
+        * call->linear_part_4_at.head : NULL;
+    const int64_t linear_part_4_row = call->linear_part_4_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const score = (float *)(void *)(part->work + 0); /* [t_key: 32, j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 4096); /* [t_key: 32, j: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 8320); /* [j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 8448); /* [j: 32] */
-    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + g * members
-        * call->dlog_decay_k_at.head : NULL;
-    const int64_t dlog_decay_k_head = call->dlog_decay_k_at.head;
-    float *const k_tile_2 = (float *)(void *)(part->work + 8576); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 16768); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 24960); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 25088); /* [j: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 25216); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 4096); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 33408); /* [e: 64, t_key: 32] */
-    float *const linear_part_5_tile = (float *)(void *)(part->work + 41600); /* [j: 32] */
-    float *const linear_part_4_tile = (float *)(void *)(part->work + 41728); /* [j: 32] */
-    float *const linear_part_9_tile = (float *)(void *)(part->work + 41856); /* [j: 32] */
-    float *const linear_part_8_tile = (float *)(void *)(part->work + 41984); /* [j: 32] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-            (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-            /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-            transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
+    float *const query_features = (float *)(void *)(part->work + 128); /* [d: 64, j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 8320); /* [t_key: 32] */
+    float *const score = (float *)(void *)(part->work + 8320); /* [t_key: 32, j: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 12416); /* [j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 12544); /* [f: 64, j: 32] */
+    float *const query = (float *)(void *)(part->work + 20736); /* [f: 64, j: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 12544); /* [t_key: 32, j: 32] */
+    float *const weight = (float *)(void *)(part->work + 16640); /* [t_key: 32, j: 32] */
+    float *const sum = (float *)(void *)(part->work + 28928); /* [d: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 37120); /* [d: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 128); /* [j: 32] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 45312); /* [j: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 45440); /* [j: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 45568); /* [j: 32] */
+    float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + (b * kv_heads + g) * n_k : NULL;
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const k_tile_2 = (float *)(void *)(part->work + 45696); /* [d: 64, j: 32] */
+    float *const linear_part_4_tile = (float *)(void *)(part->work + 53888); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 62080); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 70272); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 70400); /* [j: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 70528); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 12544); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 78720); /* [e: 64, t_key: 32] */
+    float *const linear_part_5_tile = (float *)(void *)(part->work + 86912); /* [d: 64, j: 32] */
+    float *const linear_part_6_tile = (float *)(void *)(part->work + 95104); /* [j: 32] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        if (dk) {
+            /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
+            transpose_v3(linear_part_4 + j0 * linear_part_4_row, linear_part_4_row, j1 - j0, 64, linear_part_4_tile,
                 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                for (int64_t d = 0; d < 64; d++) linear_part_4_tile[d * 32 + j] = 0;
+        }
+        /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+        transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        if (dk) {
             /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
+            transpose_v3(linear_part_5 + j0 * linear_part_5_row, linear_part_5_row, j1 - j0, 64, linear_part_5_tile,
+                32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t d = 0; d < 64; d++) linear_part_5_tile[d * 32 + j] = 0;
+        }
+        if (linear_part_7) {
+            /* linear_part_6_tile = linear_part_6, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                linear_part_5_tile[j] = j < j1 - j0 ? linear_part_5[(j0 + j)] : 0;
-            /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                linear_part_4_tile[j] = j < j1 - j0 ? linear_part_4[(j0 + j)] : 0;
-            /* linear_part_9_tile = linear_part_9, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                linear_part_9_tile[j] = j < j1 - j0 ? linear_part_9[(j0 + j)] : 0;
-            /* linear_part_8_tile = linear_part_8, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                linear_part_8_tile[j] = j < j1 - j0 ? linear_part_8[(j0 + j)] : 0;
-            /* query_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(query_sum + j, splat_v3(0.0f));
+                linear_part_6_tile[j] = j < j1 - j0 ? linear_part_6[(j0 + j)] : 0;
+        }
+        /* query_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(query_sum + j, splat_v3(0.0f));
+        }
+        /* query_sum += k_tile_2 * k_tile_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                query_sum_in[vector] = (vec_v3){0};
             }
-            /* query_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                vec_v3 query_sum_in[2];
+            for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    query_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_2_18 = load_v3(k_tile_2 + d * 32 + j);
-                        query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
+                    const vec_v3 k_tile_2_18 = load_v3(k_tile_2 + d * 32 + j);
+                    query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
                 }
             }
-            /* k_tile_2 = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 query_sum_19 = load_v3(query_sum + j);
-                const vec_v3 t_20 = pick_v3(query_sum_19 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_19));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile_2 + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_20);
-                }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
             }
-            /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
-            dot8_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
+        }
+        if (dk) {
             /* query_sum_2 = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(query_sum_2 + j, splat_v3(0.0f));
             }
-            /* query_sum_2 += sum_from_state * neg(k_tile_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) +
-               (log_decay_chunk_low - log_decay_k ... */
-            const float log_decay_chunk_21 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_22 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_23 = exp2_v3(((log_decay_chunk_21 - load_v3(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_22 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                vec_v3 query_sum_2_in = (vec_v3){0};
-                for (int64_t f = 0; f < 64; f++) {
-                    query_sum_2_in += load_v3(sum_from_state + f * 32 + j) * (-(load_v3(k_tile_2 + f * 32 + j) * t_23));
-                }
-                store_v3(query_sum_2 + j, load_v3(query_sum_2 + j) + query_sum_2_in);
+        }
+        /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
+        dot7_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
+        /* query_features = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum));
+           query_sum_2 += linear_part_4_tile * (k_tile ... */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 query_sum_20 = load_v3(query_sum + j);
+            const mask_v3 t_21 = query_sum_20 == 0.0f;
+            const vec_v3 t_22 = sqrt_v3(query_sum_20);
+            const vec_v3 t_23 = 1.0f / t_22;
+            const vec_v3 t_24 = pick_v3(t_21, splat_v3(0.0f), t_23);
+            const vec_v3 t_25 = pick_v3(t_21, splat_v3(0.0f), (-(t_23 * (0.5f / t_22))) / t_22);
+            vec_v3 query_sum_2_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_2_19 = load_v3(k_tile_2 + d * 32 + j);
+                store_v3(query_features + d * 32 + j, k_tile_2_19 * t_24);
+                query_sum_2_in += load_v3(linear_part_4_tile + d * 32 + j) * (k_tile_2_19 * t_25);
+                store_v3(sum + d * 32 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + d * 32 + j, splat_v3(0.0f));
             }
+            store_v3(query_sum_2 + j, load_v3(query_sum_2 + j) + query_sum_2_in);
+        }
+        if (linear_part_7) {
+            /* query_sum_4 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(query_sum_4 + j, splat_v3(0.0f));
+            }
+        }
+        /* query = sum_from_state * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+           log_decay_k_low_tile_2)) * 1.4426 ... */
+        const float log_decay_chunk_27 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_28 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_29 = exp2_v3(((log_decay_chunk_27 - load_v3(log_decay_k_tile_2 + j)) +
+                (log_decay_chunk_low_28 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+            vec_v3 query_sum_4_in = (vec_v3){0};
+            for (int64_t f = 0; f < 64; f++) {
+                const vec_v3 sum_from_state_26 = load_v3(sum_from_state + f * 32 + j);
+                store_v3(query + f * 32 + j, sum_from_state_26 * t_29);
+                query_sum_4_in += sum_from_state_26 * (-(load_v3(query_features + f * 32 + j) * t_29));
+            }
+            store_v3(query_sum_4 + j, load_v3(query_sum_4 + j) + query_sum_4_in);
+        }
+        if (linear_part_7) {
             /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(row_sum + j, splat_v3(0.0f));
                 store_v3(row_sum_compensation + j, splat_v3(0.0f));
             }
-            /* the ranges of t_key that some query of the tile may see */
-            struct attn_range t_key_range[] = {
-                {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
-                {j0 + 1, 0},
-            };
-            const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
-            /* the ranges that every query of the tile sees */
-            struct attn_range t_key_inside[] = {
-                {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
-                {j1, 0},
-            };
-            const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
-            for (int64_t piece = 0; piece < t_key_ranges; piece++) {
-                for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
-                    t_key0 += 32) {
-                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                    /* k_tile_3 = k, with zeros beyond the last row */
-                    transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
-                    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                        for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
-                    if (beta_array_row == 1) {
-                        /* beta_tile = beta_array, with zeros beyond the last row */
-                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-                    } else {
-                        /* beta_tile = beta_array, with zeros beyond the last row */
-                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] :
-                                0;
+        }
+        /* the ranges of t_key that some query of the tile may see */
+        struct attn_range t_key_range[] = {
+            {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
+            {j0 + 1, 0},
+        };
+        const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
+        /* the ranges that every query of the tile sees */
+        struct attn_range t_key_inside[] = {
+            {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
+            {j1, 0},
+        };
+        const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
+        for (int64_t piece = 0; piece < t_key_ranges; piece++) {
+            for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
+                t_key0 += 32) {
+                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                /* k_tile_3 = k, with zeros beyond the last row */
+                transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
+                } else {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
+                }
+                /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+                transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+                    linear_part_2_tile, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                    for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+                /* key_sum_2 = 0.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    store_v3(key_sum_2 + t_key, splat_v3(0.0f));
+                }
+                /* key_sum_2 += k_tile_3 * k_tile_3 */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                    vec_v3 key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        key_sum_2_in[vector] = (vec_v3){0};
                     }
-                    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-                    transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                        linear_part_2_tile, 32);
-                    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-                    /* key_sum_2 = 0.0f */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                        store_v3(key_sum_2 + t_key, splat_v3(0.0f));
-                    }
-                    /* key_sum_2 += k_tile_3 * k_tile_3 */
-                    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                        vec_v3 key_sum_2_in[2];
+                    for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                            key_sum_2_in[vector] = (vec_v3){0};
+                            const vec_v3 k_tile_3_30 = load_v3(k_tile_3 + d * 32 + t_key);
+                            key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
                         }
-                        for (int64_t d = 0; d < 64; d++) {
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                const vec_v3 k_tile_3_24 = load_v3(k_tile_3 + d * 32 + t_key);
-                                key_sum_2_in[vector] += k_tile_3_24 * k_tile_3_24;
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                        store_v3(key_sum_2 + t_key, load_v3(key_sum_2 + t_key) + key_sum_2_in[vector]);
+                    }
+                }
+                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 key_sum_2_31 = load_v3(key_sum_2 + t_key);
+                    const vec_v3 t_32 = pick_v3(key_sum_2_31 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_31));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_v3(k_tile_3 + d * 32 + t_key, load_v3(k_tile_3 + d * 32 + t_key) * t_32);
+                    }
+                }
+                if (linear_part_7) {
+                    /* score[t_key][j] = sum over d of k_tile_3 * query_features */
+                    dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, k_tile_3, query_features, score);
+                }
+                /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 beta_tile_33 = load_v3(beta_tile + t_key);
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_v3(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v3(linear_part_2_tile + e * 32 +
+                            t_key) * beta_tile_33));
+                    }
+                }
+                /* score_2[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
+                dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score_2);
+                if (dk) {
+                    /* weight = score_2 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                       log_decay_k_low_tile_2)) * 1.442695f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 log_decay_k_tile_2_34 = load_v3(log_decay_k_tile_2 + j);
+                        const vec_v3 log_decay_k_low_tile_2_35 = load_v3(log_decay_k_low_tile_2 + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            store_v3(weight + t_key * 32 + j, load_v3(score_2 + t_key * 32 + j) *
+                                exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_34) +
+                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_35)) * 1.442695f));
+                        }
+                    }
+                }
+                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
+                    t_key1)) { /* the tile is partly outside the mask */
+                    if (dk) {
+                        /* weight = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), weight, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const ints_v3 t_36 = j0 + j + lane_v3;
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                store_v3(weight + t_key * 32 + j, pick_v3(__builtin_convertvector((t_36 < (t_key0 +
+                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_36), mask_v3),
+                                    load_v3(weight + t_key * 32 + j), splat_v3(0.0f)));
                             }
                         }
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                            store_v3(key_sum_2 + t_key, load_v3(key_sum_2 + t_key) + key_sum_2_in[vector]);
-                        }
                     }
-                    /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                        const vec_v3 key_sum_2_25 = load_v3(key_sum_2 + t_key);
-                        const vec_v3 t_26 = pick_v3(key_sum_2_25 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_25));
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v3(k_tile_3 + d * 32 + t_key, load_v3(k_tile_3 + d * 32 + t_key) * t_26);
+                }
+                if (dk) {
+                    /* sum[d][j] += sum over t_key of k_tile_3 * weight */
+                    if (__builtin_expect((!attn_covers(t_key_inside, t_key_insides, t_key0,
+                        t_key1)) && !finite_v3(k_tile_3, 32, 64, t_key1 - t_key0),
+                        0)) { /* infinity and NaN affect only queries that see them */
+                        dot15_v3(round_up(j1 - j0, 8), t_key1 - t_key0, k_tile_3, weight, sum, sum_compensation);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            mask_v3 in_region[4] = {0};
+                            if (finite_v3(k_tile_3 + t_key * 1, 32, 64, 1)) continue;
+                            const int64_t t_38 = (max(t_key0 + t_key, 0) / 32) * 32;
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const ints_v3 t_37 = j0 + j + lane_v3;
+                                in_region[j / 8] = __builtin_convertvector((t_37 < (t_key0 + t_key)) & (t_38 <= t_37),
+                                    mask_v3);
+                            }
+                            add_seen_v3(64, sum, 32, k_tile_3 + t_key * 1, 32, weight + t_key * 32, in_region, j1 - j0);
                         }
-                    }
-                    /* score[t_key][j] = sum over d of k_tile_3 * k_tile_2 */
-                    dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, k_tile_3, k_tile_2, score);
-                    /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                        const vec_v3 beta_tile_27 = load_v3(beta_tile + t_key);
-                        for (int64_t e = 0; e < 64; e++) {
-                            store_v3(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v3(linear_part_2_tile + e * 32 +
-                                t_key) * beta_tile_27));
-                        }
-                    }
-                    /* score_2[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
-                    dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score_2);
+                    } else
+                        dot16_v3(round_up(j1 - j0, 8), t_key1 - t_key0, k_tile_3, weight, sum, sum_compensation);
+                }
+                if (linear_part_7) {
                     /* score = score_2 * neg(score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
                        log_decay_k_low_tile_2)) * 1.442695f)) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 log_decay_k_tile_2_28 = load_v3(log_decay_k_tile_2 + j);
-                        const vec_v3 log_decay_k_low_tile_2_29 = load_v3(log_decay_k_low_tile_2 + j);
+                        const vec_v3 log_decay_k_tile_2_39 = load_v3(log_decay_k_tile_2 + j);
+                        const vec_v3 log_decay_k_low_tile_2_40 = load_v3(log_decay_k_low_tile_2 + j);
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                             store_v3(score + t_key * 32 + j, load_v3(score_2 + t_key * 32 + j) * (-(load_v3(score +
-                                t_key * 32 + j) * exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_28) +
-                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_29)) * 1.442695f))));
+                                t_key * 32 + j) * exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_39) +
+                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_40)) * 1.442695f))));
                         }
                     }
-                    if (!attn_covers(t_key_inside, t_key_insides, t_key0,
-                        t_key1)) { /* the tile is partly outside the mask */
+                }
+                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
+                    t_key1)) { /* the tile is partly outside the mask */
+                    if (linear_part_7) {
                         /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_30 = j0 + j + lane_v3;
+                            const ints_v3 t_41 = j0 + j + lane_v3;
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_v3(score + t_key * 32 + j, pick_v3(__builtin_convertvector((t_30 < (t_key0 +
-                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_30), mask_v3),
+                                store_v3(score + t_key * 32 + j, pick_v3(__builtin_convertvector((t_41 < (t_key0 +
+                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_41), mask_v3),
                                     load_v3(score + t_key * 32 + j), splat_v3(0.0f)));
                             }
                         }
                     }
+                }
+                if (linear_part_7) {
                     /* row_sum += score */
                     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                         vec_v3 row_sum_in[2];
@@ -9036,32 +7097,69 @@ TARGET_v3 APART void gated_deltanet_linear_dlog_decay_k_queries_v3(const struct 
                     }
                 }
             }
-            /* linear_part_5_tile = ((((select(m == 0, linear_part_8_tile, 0.0f) + select(m == 0, linear_part_9_tile,
-               0.0f)) + select(m == 0, q ... */
-            const int t_31 = m == 0;
+        }
+        if (dk) {
+            /* query_sum_3 = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(linear_part_5_tile + j, (((((t_31 ? load_v3(linear_part_8_tile + j) : splat_v3(0.0f)) + (t_31 ?
-                    load_v3(linear_part_9_tile + j) : splat_v3(0.0f))) + (t_31 ? load_v3(query_sum_2 + j) :
-                    splat_v3(0.0f))) + (t_31 ? load_v3(linear_part_4_tile + j) : splat_v3(0.0f))) + (t_31 ?
-                    load_v3(row_sum + j) : splat_v3(0.0f))) + (t_31 ? load_v3(linear_part_5_tile + j) :
-                    splat_v3(0.0f)));
+                store_v3(query_sum_3 + j, splat_v3(0.0f));
             }
-            if (dlog_decay_k) {
-                /* dlog_decay_k = linear_part_5_tile */
-                for (int64_t j = 0; j < j1 - j0; j++)
-                    dlog_decay_k[m * dlog_decay_k_head + (j0 + j)] = linear_part_5_tile[j];
+            /* linear_part_5_tile = (linear_part_5_tile + query) + sum;
+               query_sum_3 += linear_part_5_tile * (k_tile_2 * select(query_sum == 0.0 ... */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 query_sum_44 = load_v3(query_sum + j);
+                const vec_v3 t_45 = sqrt_v3(query_sum_44);
+                const vec_v3 t_46 = pick_v3(query_sum_44 == 0.0f, splat_v3(0.0f),
+                    (-((1.0f / t_45) * (0.5f / t_45))) / t_45);
+                vec_v3 query_sum_3_in = (vec_v3){0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 linear_part_5_tile_42 = load_v3(linear_part_5_tile + d * 32 + j);
+                    const vec_v3 linear_part_5_tile_new43 = (linear_part_5_tile_42 + load_v3(query + d * 32 + j)) +
+                        load_v3(sum + d * 32 + j);
+                    store_v3(linear_part_5_tile + d * 32 + j, linear_part_5_tile_new43);
+                    query_sum_3_in += linear_part_5_tile_new43 * (load_v3(k_tile_2 + d * 32 + j) * t_46);
+                }
+                store_v3(query_sum_3 + j, load_v3(query_sum_3 + j) + query_sum_3_in);
             }
+            /* k_tile_2 = (((linear_part_4_tile * select(query_sum == 0.0f, 0.0f,
+               1.0f / sqrt(query_sum))) + (query_sum_2 * (k_tile_2 * 2.0f))) ... */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 query_sum_47 = load_v3(query_sum + j);
+                const vec_v3 t_48 = pick_v3(query_sum_47 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_47));
+                const vec_v3 query_sum_2_49 = load_v3(query_sum_2 + j);
+                const vec_v3 query_sum_3_51 = load_v3(query_sum_3 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_v3 t_50 = load_v3(k_tile_2 + d * 32 + j) * 2.0f;
+                    store_v3(k_tile_2 + d * 32 + j, (((load_v3(linear_part_4_tile + d * 32 + j) * t_48) +
+                        (query_sum_2_49 * t_50)) + (load_v3(linear_part_5_tile + d * 32 + j) * t_48)) + (query_sum_3_51
+                        * t_50));
+                }
+            }
+        }
+        if (linear_part_7) {
+            /* linear_part_6_tile = (linear_part_6_tile + query_sum_4) + row_sum */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(linear_part_6_tile + j, (load_v3(linear_part_6_tile + j) + load_v3(query_sum_4 + j)) +
+                    load_v3(row_sum + j));
+            }
+            /* linear_part_7 = linear_part_6_tile */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                linear_part_7[(j0 + j)] = linear_part_6_tile[j];
+        }
+        if (dk) {
+            /* dk = k_tile_2, transposed back */
+            transpose_out_v3(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
         }
     }
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void gated_deltanet_linear_dlog_decay_k_v3(const struct call *call, int64_t task, struct part *part)
+TARGET_v3 static void gated_deltanet_linear_linear_part_7_dk_v3(const struct call *call, int64_t task,
+    struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_dlog_decay_k_begin_v3(call, task, part, iteration);
+        gated_deltanet_linear_linear_part_7_dk_begin_v3(call, task, part, iteration);
     synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
@@ -9069,19 +7167,73 @@ TARGET_v3 static void gated_deltanet_linear_dlog_decay_k_v3(const struct call *c
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dlog_decay_k_keys_v3(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_7_dk_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_dlog_decay_k_fold_v3(call, task, part, iteration);
+                gated_deltanet_linear_linear_part_7_dk_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dlog_decay_k_queries_v3(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_7_dk_queries_v3(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(part);
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
+TARGET_v3 static void gated_deltanet_linear_dbeta_dlog_decay_k_v3(const struct call *call, int64_t task,
+    unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
+    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
+        + m) * call->dlog_decay_k_at.head : NULL;
+    float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
+    float *const linear_part_7_tile = (float *)(void *)(work + 128); /* [j: 32] */
+    float *const linear_part_8_tile = (float *)(void *)(work + 256); /* [j: 32] */
+    if (dbeta_array) {
+        /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            linear_part_3_tile[j] = j < j1 - j0 ? linear_part_3[(j0 + j)] : 0;
+    }
+    if (dlog_decay_k) {
+        /* linear_part_7_tile = linear_part_7, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            linear_part_7_tile[j] = j < j1 - j0 ? linear_part_7[(j0 + j)] : 0;
+        /* linear_part_8_tile = linear_part_8, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+            linear_part_8_tile[j] = j < j1 - j0 ? linear_part_8[(j0 + j)] : 0;
+    }
+    /* linear_part_3_tile = select(m == 0, linear_part_3_tile, 0.0f); linear_part_7_tile = select(m == 0,
+       linear_part_7_tile + linear_p ... */
+    const int t_0 = m == 0;
+    for (int64_t j = 0; j < j1 - j0; j += 8) {
+        store_v3(linear_part_3_tile + j, t_0 ? load_v3(linear_part_3_tile + j) : splat_v3(0.0f));
+        store_v3(linear_part_7_tile + j, t_0 ? load_v3(linear_part_7_tile + j) + load_v3(linear_part_8_tile + j) :
+            splat_v3(0.0f));
+    }
+    if (dbeta_array) {
+        /* dbeta_array = linear_part_3_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dbeta_array[(j0 + j)] = linear_part_3_tile[j];
+    }
+    if (dlog_decay_k) {
+        /* dlog_decay_k = linear_part_7_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dlog_decay_k[(j0 + j)] = linear_part_7_tile[j];
+    }
 }
 
 /* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
@@ -9554,58 +7706,73 @@ APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
     dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot7_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot8_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot9_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot10_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot11_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot12_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot11_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot13_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot12_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+APART void dot14_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+APART void dot15_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot13_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+APART void dot16_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot14_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot17_any(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate, int64_t rate_step,
+    const float *x, int64_t x_row, float *u, int64_t u_row)
+{
+    solve_any(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+}
+APART void dot18_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot15_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+APART void dot19_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot16_any(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate, int64_t rate_step,
-    const float *x, int64_t x_row, float *u, int64_t u_row)
-{
-    solve_any(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -9909,18 +8076,29 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int64_t task, unsigned char *work)
+static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_any(const struct call *call, int64_t task,
+    unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
@@ -9932,34 +8110,59 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
     const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
     float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 16512); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 45184); /* [j: 32, e: 64] */
-    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
     float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
         call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const k_tile_2 = (float *)(void *)(work + 53376); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61568); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61696); /* [j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 61824); /* [j: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + f * 64 + e, splat_any(0.0f));
+    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const query_features_2 = (float *)(void *)(work + 24704); /* [d: 64, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 32896); /* [j: 32, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 45184); /* [f: 64, i: 32] */
+    float *const query_2 = (float *)(void *)(work + 61568); /* [f: 64, i: 32] */
+    float *const score_3 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
+    float *const weight_2 = (float *)(void *)(work + 28800); /* [j: 32, i: 32] */
+    float *const sum = (float *)(void *)(work + 45184); /* [d: 64, i: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 24704); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(work + 69760); /* [i: 32] */
+    float *const query_sum_4 = (float *)(void *)(work + 69888); /* [i: 32] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_head = call->p.dq.head;
+    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
+        * call->dlog_decay_q_at.head : NULL;
+    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
+    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69760); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 69888); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 70016); /* [d: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(work + 78208); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 86400); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 86528); /* [i: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + f * 64 + e, splat_any(0.0f));
+                }
             }
         }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+        for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
@@ -10026,8 +8229,8 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
                 }
                 /* score[j][t_key] = sum over d of key_features * key_features */
                 dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, key_features, score);
-                /* key = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-                   log_decay_k_low_tile_2)) * 1.442695f) */
+                /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                   log_decay_k_low_tile_2)) * ... */
                 const float log_decay_chunk_7 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
                 const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                     0)];
@@ -10035,7 +8238,7 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
                     const vec_any t_9 = exp2_any(((log_decay_chunk_7 - load_any(log_decay_k_tile_2 + j)) +
                         (log_decay_chunk_low_8 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
                     for (int64_t f = 0; f < 64; f++) {
-                        store_any(key + f * 32 + j, load_any(key_features + f * 32 + j) * t_9);
+                        store_any(key_features_2 + f * 32 + j, load_any(key_features + f * 32 + j) * t_9);
                     }
                 }
                 /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
@@ -10069,42 +8272,245 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
                    corrected[j][e]) */
                 dot2_any(t_key1 - t_key0, score, key_scale, from_state, corrected);
             }
-            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-               log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_12 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
-                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-            const float t_13 = powf(2.7182818f, t_12);
-            const int t_14 = t_13 < 0.5f;
-            const float t_15 = t_14 ? t_13 : 1.0f;
-            const float t_16 = t_14 ? 0.0f : (-expm1f(t_12));
-            for (int64_t f = 0; f < 64; f += 4) {
-                store_any(kept_share + f, splat_any(t_15));
-                store_any(lost_share + f, splat_any(t_16));
-            }
-            /* state = (state * kept_share) - (state * lost_share) */
-            for (int64_t f = 0; f < 64; f++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        const vec_any state_17 = load_any(state + f * 64 + e);
-                        store_any(state + f * 64 + e, (state_17 * kept_share[f]) - (state_17 * lost_share[f]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over j of key * corrected */
-            dot6_any(j1 - j0, key, corrected, state);
             if (linear_part_0) {
                 /* linear_part_0 = corrected, transposed back */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e++)
                         linear_part_0[(j0 + j) * linear_part_0_row + e] = corrected[j * 64 + e];
             }
+            for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                const int64_t i1 = min(i0 + 32, i_end);
+                if (dq || dlog_decay_q) {
+                    /* q_tile = q, with zeros beyond the last row */
+                    transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                        for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                    /* dout_tile = dout, with zeros beyond the last row */
+                    transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                        for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+                    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+                    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+                    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+                    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] :
+                            0;
+                    /* query_sum_2 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        store_any(query_sum_2 + i, splat_any(0.0f));
+                    }
+                    /* query_sum_2 += q_tile * q_tile */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any query_sum_2_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            query_sum_2_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                const vec_any q_tile_12 = load_any(q_tile + d * 32 + i);
+                                query_sum_2_in[vector] += q_tile_12 * q_tile_12;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in[vector]);
+                        }
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* query_features_2 = (q_tile * select(query_sum_2 == 0.0f, 0.0f,
+                       1.0f / sqrt(query_sum_2))) * 0.125f */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any query_sum_2_13 = load_any(query_sum_2 + i);
+                        const vec_any t_14 = pick_any(query_sum_2_13 == 0.0f, splat_any(0.0f),
+                            1.0f / sqrt_any(query_sum_2_13));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_any(query_features_2 + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_14) * 0.125f);
+                        }
+                    }
+                }
+                if (dq || dlog_decay_q) {
+                    /* sum_from_state[f][i] = sum over e of state * dout_tile */
+                    dot7_any(round_up(i1 - i0, 4), state, dout_tile, sum_from_state);
+                }
+                if (dlog_decay_q) {
+                    /* row_sum = 0.0f; query_sum_4 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        store_any(row_sum + i, splat_any(0.0f));
+                        store_any(query_sum_4 + i, splat_any(0.0f));
+                    }
+                }
+                if (dq || dlog_decay_q) {
+                    /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
+                       exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - l ... */
+                    const int t_16 = (j0 / 32) == 0;
+                    const float log_decay_chunk_17 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_18 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any t_19 = exp2_any(((load_any(log_decay_q_tile + i) - log_decay_chunk_17) +
+                            (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_18)) * 1.442695f);
+                        const vec_any t_20 = t_16 ? splat_any(1.0f) : t_19;
+                        const vec_any t_21 = t_16 ? splat_any(0.0f) : t_19;
+                        vec_any query_sum_4_in = (vec_any){0};
+                        for (int64_t f = 0; f < 64; f++) {
+                            const vec_any sum_from_state_15 = load_any(sum_from_state + f * 32 + i);
+                            store_any(query_2 + f * 32 + i, sum_from_state_15 * t_20);
+                            query_sum_4_in += sum_from_state_15 * (load_any(query_features_2 + f * 32 + i) * t_21);
+                        }
+                        store_any(query_sum_4 + i, load_any(query_sum_4 + i) + query_sum_4_in);
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* score_2[j][i] = sum over d of key_features * query_features_2 */
+                    dot0_any(round_up(i1 - i0, 4), j1 - j0, key_features, query_features_2, score_2);
+                }
+                if (dq || dlog_decay_q) {
+                    /* score_3[j][i] = sum over e of corrected * dout_tile */
+                    dot8_any(round_up(i1 - i0, 4), j1 - j0, corrected, dout_tile, score_3);
+                }
+                if (dq) {
+                    /* weight_2 = score_3 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                       log_decay_k_low)) * 1.442695f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any log_decay_q_tile_22 = load_any(log_decay_q_tile + i);
+                        const vec_any log_decay_q_low_tile_23 = load_any(log_decay_q_low_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(weight_2 + j * 32 + i, load_any(score_3 + j * 32 + i) *
+                                exp2_any(((log_decay_q_tile_22 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_23 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                        }
+                    }
+                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_24 = (i0 + i + lane_any) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(weight_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_24,
+                                mask_any), load_any(weight_2 + j * 32 + i), splat_any(0.0f)));
+                        }
+                    }
+                    /* sum[d][i] = sum over j of key_features * weight_2 */
+                    if (__builtin_expect(!finite_any(key_features, 32, 64, j1 - j0),
+                        0)) { /* infinity and NaN affect only queries that see them */
+                        dot9_any(round_up(i1 - i0, 4), j1 - j0, key_features, weight_2, sum);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            mask_any in_region[8] = {0};
+                            if (finite_any(key_features + j * 1, 32, 64, 1)) continue;
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) +
+                                    query_start), mask_any);
+                            }
+                            add_seen_any(64, sum, 32, key_features + j * 1, 32, weight_2 + j * 32, in_region, i1 - i0);
+                        }
+                    } else
+                        dot10_any(round_up(i1 - i0, 4), j1 - j0, key_features, weight_2, sum);
+                }
+                if (dlog_decay_q) {
+                    /* score_2 = score_3 * (score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                       log_decay_k_low)) * 1.442695f)) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any log_decay_q_tile_25 = load_any(log_decay_q_tile + i);
+                        const vec_any log_decay_q_low_tile_26 = load_any(log_decay_q_low_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score_2 + j * 32 + i, load_any(score_3 + j * 32 + i) * (load_any(score_2 + j * 32
+                                + i) * exp2_any(((log_decay_q_tile_25 - log_decay_k[(j0 + j)]) +
+                                (log_decay_q_low_tile_26 - log_decay_k_low[(j0 + j)])) * 1.442695f)));
+                        }
+                    }
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f); row_sum += score_2 */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_27 = (i0 + i + lane_any) + query_start;
+                        vec_any row_sum_in = (vec_any){0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_any score_2_28 = load_any(score_2 + j * 32 + i);
+                            const vec_any score_2_new29 = pick_any(__builtin_convertvector((j0 + j) <= t_27, mask_any),
+                                score_2_28, splat_any(0.0f));
+                            store_any(score_2 + j * 32 + i, score_2_new29);
+                            row_sum_in += score_2_new29;
+                        }
+                        store_any(row_sum + i, load_any(row_sum + i) + row_sum_in);
+                    }
+                }
+                if (dq) {
+                    /* query_sum_3 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        store_any(query_sum_3 + i, splat_any(0.0f));
+                    }
+                    /* sum = query_2 + sum; query_sum_3 += sum * ((q_tile * select(query_sum_2 == 0.0f, 0.0f,
+                       neg((1.0f / sqrt(query_sum_2)) * (0.5f /  ... */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any query_sum_2_32 = load_any(query_sum_2 + i);
+                        const vec_any t_33 = sqrt_any(query_sum_2_32);
+                        const vec_any t_34 = pick_any(query_sum_2_32 == 0.0f, splat_any(0.0f),
+                            (-((1.0f / t_33) * (0.5f / t_33))) / t_33);
+                        vec_any query_sum_3_in = (vec_any){0};
+                        for (int64_t d = 0; d < 64; d++) {
+                            const vec_any sum_30 = load_any(sum + d * 32 + i);
+                            const vec_any sum_new31 = load_any(query_2 + d * 32 + i) + sum_30;
+                            store_any(sum + d * 32 + i, sum_new31);
+                            query_sum_3_in += sum_new31 * ((load_any(q_tile + d * 32 + i) * t_34) * 0.125f);
+                        }
+                        store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in);
+                    }
+                    /* q_tile = (sum * (select(query_sum_2 == 0.0f, 0.0f,
+                       1.0f / sqrt(query_sum_2)) * 0.125f)) + (query_sum_3 * (q_tile * 2.0f)) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any query_sum_2_35 = load_any(query_sum_2 + i);
+                        const vec_any t_36 = pick_any(query_sum_2_35 == 0.0f, splat_any(0.0f),
+                            1.0f / sqrt_any(query_sum_2_35)) * 0.125f;
+                        const vec_any query_sum_3_37 = load_any(query_sum_3 + i);
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_any(q_tile + d * 32 + i, (load_any(sum + d * 32 + i) * t_36) + (query_sum_3_37 *
+                                (load_any(q_tile + d * 32 + i) * 2.0f)));
+                        }
+                    }
+                }
+                if (dlog_decay_q) {
+                    /* row_sum = row_sum + query_sum_4 */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        store_any(row_sum + i, load_any(row_sum + i) + load_any(query_sum_4 + i));
+                    }
+                }
+                if (dq) {
+                    /* dq = q_tile, transposed back */
+                    transpose_out_any(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                }
+                if (dlog_decay_q) {
+                    /* dlog_decay_q = row_sum */
+                    for (int64_t i = 0; i < i1 - i0; i++)
+                        dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
+                }
+            }
+            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) < 0.5f, p ... */
+            const float t_38 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
+                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+            const float t_39 = powf(2.7182818f, t_38);
+            const int t_40 = t_39 < 0.5f;
+            const float t_41 = t_40 ? t_39 : 1.0f;
+            const float t_42 = t_40 ? 0.0f : (-expm1f(t_38));
+            for (int64_t f = 0; f < 64; f += 4) {
+                store_any(kept_share + f, splat_any(t_41));
+                store_any(lost_share + f, splat_any(t_42));
+            }
+            /* state = (state * kept_share) - (state * lost_share) */
+            for (int64_t f = 0; f < 64; f++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                        const vec_any state_43 = load_any(state + f * 64 + e);
+                        store_any(state + f * 64 + e, (state_43 * kept_share[f]) - (state_43 * lost_share[f]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over j of key_features_2 * corrected */
+            dot6_any(j1 - j0, key_features_2, corrected, state);
         }
     }
 }
 
 /* Initialises the states: they contain no queries yet. */
-APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin_any(const struct call *call,
+APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_begin_any(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -10124,7 +8530,7 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin
 }
 
 /* Sums the queries of a chunk, from zero, into its slot. */
-APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queries_any(const struct call *call,
+APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_queries_any(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -10239,14 +8645,14 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queri
                 }
             }
             /* state[f][e] += sum over i of key_features_2 * dout */
-            dot7_any(i1 - i0, key_features_2, dout + m * dout_head + i0 * dout_row, dout_row,
+            dot11_any(i1 - i0, key_features_2, dout + m * dout_head + i0 * dout_row, dout_row,
                 state + (chunk - chunk0) * 4096);
         }
     }
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_any(const struct call *call,
+APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_fold_any(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -10305,7 +8711,7 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_
 }
 
 /* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
-APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_any(const struct call *call,
+APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_keys_any(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -10347,40 +8753,43 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
     float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
     float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
     float *const score = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 4096); /* [i: 32, j: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 8192); /* [e: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 16384); /* [e: 64, j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 16384); /* [e: 64, j: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 24576); /* [f: 64, j: 32] */
-    float *const query_2 = (float *)(void *)(part->work + 16384); /* [f: 64, j: 32] */
-    float *const sum_2 = (float *)(void *)(part->work + 32768); /* [d: 64, j: 32] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 40960); /* [d: 64, j: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 16384); /* [j: 32] */
+    float *const sum = (float *)(void *)(part->work + 4096); /* [e: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, j: 32] */
+    float *const query = (float *)(void *)(part->work + 12288); /* [f: 64, j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 20480); /* [e: 64, j: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 28672); /* [f: 64, j: 32] */
+    float *const query_2 = (float *)(void *)(part->work + 20480); /* [f: 64, j: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 20480); /* [i: 32, j: 32] */
+    float *const weight_2 = (float *)(void *)(part->work + 24576); /* [i: 32, j: 32] */
+    float *const sum_2 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 32] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 45056); /* [d: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 53248); /* [j: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 53376); /* [j: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
     float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
         call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
-    float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + b * call->linear_part_7_at.batch + g *
-        call->linear_part_7_at.head : NULL;
-    const int64_t linear_part_7_row = call->linear_part_7_at.row;
-    float *const linear_part_9 = call->linear_part_9 ? call->linear_part_9 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile = (float *)(void *)(part->work + 49152); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 57344); /* [e: 64, j: 32] */
-    float *const q_tile_2 = (float *)(void *)(part->work + 65536); /* [d: 64, i: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 73728); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 73856); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 73984); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 74112); /* [j: 32] */
+    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + b * call->linear_part_5_at.batch + g *
+        call->linear_part_5_at.head : NULL;
+    const int64_t linear_part_5_row = call->linear_part_5_at.row;
+    float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile = (float *)(void *)(part->work + 53504); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 61696); /* [e: 64, j: 32] */
+    float *const q_tile_2 = (float *)(void *)(part->work + 69888); /* [d: 64, i: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(part->work + 78080); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 78208); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 78336); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 78464); /* [j: 32] */
     for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
         (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
-        if (linear_part_1 || linear_part_9) {
+        if (linear_part_1 || linear_part_6) {
             /* k_tile = k, with zeros beyond the last row */
             transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         }
-        if (linear_part_7 || linear_part_9) {
+        if (linear_part_5 || linear_part_6) {
             /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
             transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
                 32);
@@ -10393,7 +8802,7 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
         /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
             log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        if (linear_part_1 || linear_part_9) {
+        if (linear_part_1 || linear_part_6) {
             /* query_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(query_sum + j, splat_any(0.0f));
@@ -10426,9 +8835,9 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                 }
             }
         }
-        if (linear_part_7 || linear_part_9) {
+        if (linear_part_5 || linear_part_6) {
             /* sum_from_state_2[f][j] = sum over e of state * linear_part_0_tile */
-            dot8_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state_2);
+            dot7_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state_2);
         }
         /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)); sum_2 = 0.0f;
            sum_2_compensation = 0.0f */
@@ -10441,15 +8850,20 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                 store_any(sum_2_compensation + d * 32 + j, splat_any(0.0f));
             }
         }
-        for (int64_t m = 0; m < members; m++) {
-            if (linear_part_1 || linear_part_7) {
-                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        if (linear_part_6) {
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(row_sum + j, splat_any(0.0f));
+                store_any(row_sum_compensation + j, splat_any(0.0f));
             }
+        }
+        for (int64_t m = 0; m < members; m++) {
+            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
             /* the ranges of i that some query of the tile may see */
             struct attn_range i_range[] = {
                 {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
@@ -10466,75 +8880,64 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
             for (int64_t piece = 0; piece < i_ranges; piece++) {
                 for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
                     const int64_t i1 = min(i0 + 32, i_end);
-                    if (linear_part_1 || linear_part_7) {
-                        /* q_tile_2 = q, with zeros beyond the last row */
-                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                            for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
-                        /* key_sum_2 = 0.0f */
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            store_any(key_sum_2 + i, splat_any(0.0f));
+                    /* q_tile_2 = q, with zeros beyond the last row */
+                    transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                        for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
+                    /* key_sum_2 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        store_any(key_sum_2 + i, splat_any(0.0f));
+                    }
+                    /* key_sum_2 += q_tile_2 * q_tile_2 */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any key_sum_2_in[2];
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            key_sum_2_in[vector] = (vec_any){0};
                         }
-                        /* key_sum_2 += q_tile_2 * q_tile_2 */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                            vec_any key_sum_2_in[2];
+                        for (int64_t d = 0; d < 64; d++) {
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                key_sum_2_in[vector] = (vec_any){0};
-                            }
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                    const vec_any q_tile_2_21 = load_any(q_tile_2 + d * 32 + i);
-                                    key_sum_2_in[vector] += q_tile_2_21 * q_tile_2_21;
-                                }
-                            }
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                store_any(key_sum_2 + i, load_any(key_sum_2 + i) + key_sum_2_in[vector]);
+                                const vec_any q_tile_2_21 = load_any(q_tile_2 + d * 32 + i);
+                                key_sum_2_in[vector] += q_tile_2_21 * q_tile_2_21;
                             }
                         }
-                        /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any key_sum_2_22 = load_any(key_sum_2 + i);
-                            const vec_any t_23 = pick_any(key_sum_2_22 == 0.0f, splat_any(0.0f),
-                                1.0f / sqrt_any(key_sum_2_22));
-                            for (int64_t d = 0; d < 64; d++) {
-                                store_any(q_tile_2 + d * 32 + i, (load_any(q_tile_2 + d * 32 + i) * t_23) * 0.125f);
-                            }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            store_any(key_sum_2 + i, load_any(key_sum_2 + i) + key_sum_2_in[vector]);
                         }
                     }
-                    if (linear_part_1) {
+                    /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any key_sum_2_22 = load_any(key_sum_2 + i);
+                        const vec_any t_23 = pick_any(key_sum_2_22 == 0.0f, splat_any(0.0f),
+                            1.0f / sqrt_any(key_sum_2_22));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_any(q_tile_2 + d * 32 + i, (load_any(q_tile_2 + d * 32 + i) * t_23) * 0.125f);
+                        }
+                    }
+                    if (linear_part_1 || linear_part_6) {
                         /* score[i][j] = sum over d of q_tile_2 * k_tile */
                         dot0_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, k_tile, score);
-                    }
-                    if (linear_part_7) {
-                        /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
-                        dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                            linear_part_0_tile, score_2);
-                    }
-                    if (linear_part_1 || linear_part_7) {
                         /* score = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                           log_decay_k_low_tile)) * 1.442695f); score_2 = score ... */
+                           log_decay_k_low_tile)) * 1.442695f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             const vec_any log_decay_k_tile_24 = load_any(log_decay_k_tile + j);
                             const vec_any log_decay_k_low_tile_25 = load_any(log_decay_k_low_tile + j);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_any t_26 = exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                    log_decay_k_tile_24) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                    log_decay_k_low_tile_25)) * 1.442695f);
-                                store_any(score + i * 32 + j, load_any(score + i * 32 + j) * t_26);
-                                store_any(score_2 + i * 32 + j, load_any(score_2 + i * 32 + j) * t_26);
+                                store_any(score + i * 32 + j, load_any(score + i * 32 + j) * exp2_any((((log_decay_q[m *
+                                    log_decay_q_head + (i0 + i)]) - log_decay_k_tile_24) + ((log_decay_q_low[m *
+                                    log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_25)) * 1.442695f));
                             }
                         }
                     }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_1) {
+                        if (linear_part_1 || linear_part_6) {
                             /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
                                score, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_27 = j0 + j + lane_any;
+                                const ints_any t_26 = j0 + j + lane_any;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_28 = (i0 + i) + query_start;
-                                    store_any(score + i * 32 + j, pick_any(__builtin_convertvector((t_27 <= t_28) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_27), mask_any),
+                                    const int64_t t_27 = (i0 + i) + query_start;
+                                    store_any(score + i * 32 + j, pick_any(__builtin_convertvector((t_26 <= t_27) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_26), mask_any),
                                         load_any(score + i * 32 + j), splat_any(0.0f)));
                                 }
                             }
@@ -10545,73 +8948,136 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                         if (__builtin_expect((!attn_covers(i_inside, i_insides, i0,
                             i1)) && !finite_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
                             0)) { /* infinity and NaN affect only queries that see them */
-                            dot10_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            dot12_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 score, sum, sum_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_any in_region[8] = {0};
                                 if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                                const int64_t t_30 = (i0 + i) + query_start;
-                                const int64_t t_31 = (max((i0 + i) + query_start, 0) / 32) * 32;
+                                const int64_t t_29 = (i0 + i) + query_start;
+                                const int64_t t_30 = (max((i0 + i) + query_start, 0) / 32) * 32;
                                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                    const ints_any t_29 = j0 + j + lane_any;
-                                    in_region[j / 4] = __builtin_convertvector((t_29 <= t_30) & (t_31 <= t_29),
+                                    const ints_any t_28 = j0 + j + lane_any;
+                                    in_region[j / 4] = __builtin_convertvector((t_28 <= t_29) & (t_30 <= t_28),
                                         mask_any);
                                 }
                                 add_seen_any(64, sum, 32, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
                                     score + i * 32, in_region, j1 - j0);
                             }
                         } else
-                            dot11_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            dot13_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 score, sum, sum_compensation);
                     }
+                    if (linear_part_5 || linear_part_6) {
+                        /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
+                        dot14_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            linear_part_0_tile, score_2);
+                    }
+                    if (linear_part_5) {
+                        /* weight_2 = score_2 * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                           log_decay_k_low_tile)) * 1.442695f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const vec_any log_decay_k_tile_31 = load_any(log_decay_k_tile + j);
+                            const vec_any log_decay_k_low_tile_32 = load_any(log_decay_k_low_tile + j);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                store_any(weight_2 + i * 32 + j, load_any(score_2 + i * 32 + j) *
+                                    exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_31) +
+                                    ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_32))
+                                    * 1.442695f));
+                            }
+                        }
+                    }
                     if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_7) {
-                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
-                               0) / 32) * 32) <= j), score_2, 0.0f) */
+                        if (linear_part_5) {
+                            /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start,
+                               0) / 32) * 32) <= j), weight_2, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_32 = j0 + j + lane_any;
+                                const ints_any t_33 = j0 + j + lane_any;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_33 = (i0 + i) + query_start;
-                                    store_any(score_2 + i * 32 + j, pick_any(__builtin_convertvector((t_32 <= t_33) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_32), mask_any),
-                                        load_any(score_2 + i * 32 + j), splat_any(0.0f)));
+                                    const int64_t t_34 = (i0 + i) + query_start;
+                                    store_any(weight_2 + i * 32 + j, pick_any(__builtin_convertvector((t_33 <= t_34) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_33), mask_any),
+                                        load_any(weight_2 + i * 32 + j), splat_any(0.0f)));
                                 }
                             }
                         }
                     }
-                    if (linear_part_7) {
-                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
+                    if (linear_part_5) {
+                        /* sum_2[d][j] += sum over i of q_tile_2 * weight_2 */
                         if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_any(q_tile_2, 32,
                             64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                            dot12_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                            dot15_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, weight_2, sum_2, sum_2_compensation);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 mask_any in_region[8] = {0};
                                 if (finite_any(q_tile_2 + i * 1, 32, 64, 1)) continue;
-                                const int64_t t_35 = (i0 + i) + query_start;
-                                const int64_t t_36 = (max((i0 + i) + query_start, 0) / 32) * 32;
+                                const int64_t t_36 = (i0 + i) + query_start;
+                                const int64_t t_37 = (max((i0 + i) + query_start, 0) / 32) * 32;
                                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                    const ints_any t_34 = j0 + j + lane_any;
-                                    in_region[j / 4] = __builtin_convertvector((t_34 <= t_35) & (t_36 <= t_34),
+                                    const ints_any t_35 = j0 + j + lane_any;
+                                    in_region[j / 4] = __builtin_convertvector((t_35 <= t_36) & (t_37 <= t_35),
                                         mask_any);
                                 }
-                                add_seen_any(64, sum_2, 32, q_tile_2 + i * 1, 32, score_2 + i * 32, in_region, j1 - j0);
+                                add_seen_any(64, sum_2, 32, q_tile_2 + i * 1, 32, weight_2 + i * 32, in_region,
+                                    j1 - j0);
                             }
                         } else
-                            dot13_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                            dot16_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, weight_2, sum_2, sum_2_compensation);
+                    }
+                    if (linear_part_6) {
+                        /* score = score_2 * neg(score) */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                    store_any(score + i * 32 + j, load_any(score_2 + i * 32 + j) * (-load_any(score + i
+                                        * 32 + j)));
+                                }
+                            }
+                        }
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (linear_part_6) {
+                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
+                               score, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const ints_any t_38 = j0 + j + lane_any;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_39 = (i0 + i) + query_start;
+                                    store_any(score + i * 32 + j, pick_any(__builtin_convertvector((t_38 <= t_39) &
+                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_38), mask_any),
+                                        load_any(score + i * 32 + j), splat_any(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (linear_part_6) {
+                        /* row_sum += score */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                            vec_any row_sum_in[2];
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                row_sum_in[vector] = (vec_any){0};
+                            }
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                    row_sum_in[vector] += load_any(score + i * 32 + j);
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                add_any(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_any(1));
+                            }
+                        }
                     }
                 }
             }
         }
-        if (linear_part_1 || linear_part_9) {
+        if (linear_part_1 || linear_part_6) {
             /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * 1.442695f) */
-            const float log_decay_chunk_37 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_38 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_40 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_41 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_39 = exp2_any(((log_decay_chunk_37 - load_any(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_38 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_any t_42 = exp2_any(((log_decay_chunk_40 - load_any(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_41 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_any(query + f * 32 + j, load_any(k_tile + f * 32 + j) * t_39);
+                    store_any(query + f * 32 + j, load_any(k_tile + f * 32 + j) * t_42);
                 }
             }
         }
@@ -10627,16 +9093,16 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                 }
             }
         }
-        if (linear_part_7) {
+        if (linear_part_5) {
             /* query_2 = sum_from_state_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
                log_decay_k_low_tile_2)) * 1. ... */
-            const float log_decay_chunk_40 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_41 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_43 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_44 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_42 = exp2_any(((log_decay_chunk_40 - load_any(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_41 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                const vec_any t_45 = exp2_any(((log_decay_chunk_43 - load_any(log_decay_k_tile_2 + j)) +
+                    (log_decay_chunk_low_44 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
                 for (int64_t f = 0; f < 64; f++) {
-                    store_any(query_2 + f * 32 + j, load_any(sum_from_state_2 + f * 32 + j) * t_42);
+                    store_any(query_2 + f * 32 + j, load_any(sum_from_state_2 + f * 32 + j) * t_45);
                 }
             }
             /* sum_2 = query_2 + sum_2 */
@@ -10648,7 +9114,7 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                 }
             }
         }
-        if (linear_part_9) {
+        if (linear_part_6) {
             /* query_sum_2 = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(query_sum_2 + j, splat_any(0.0f));
@@ -10669,31 +9135,35 @@ APART void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_
                     store_any(query_sum_2 + j, load_any(query_sum_2 + j) + query_sum_2_in[vector]);
                 }
             }
+            /* row_sum = row_sum + query_sum_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(row_sum + j, load_any(row_sum + j) + load_any(query_sum_2 + j));
+            }
         }
         if (linear_part_1) {
             /* linear_part_1 = sum, transposed back */
             transpose_out_any(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
         }
-        if (linear_part_7) {
-            /* linear_part_7 = sum_2, transposed back */
-            transpose_out_any(sum_2, 32, 64, j1 - j0, linear_part_7 + j0 * linear_part_7_row, linear_part_7_row);
+        if (linear_part_5) {
+            /* linear_part_5 = sum_2, transposed back */
+            transpose_out_any(sum_2, 32, 64, j1 - j0, linear_part_5 + j0 * linear_part_5_row, linear_part_5_row);
         }
-        if (linear_part_9) {
-            /* linear_part_9 = query_sum_2 */
+        if (linear_part_6) {
+            /* linear_part_6 = row_sum */
             for (int64_t j = 0; j < j1 - j0; j++)
-                linear_part_9[(j0 + j)] = query_sum_2[j];
+                linear_part_6[(j0 + j)] = row_sum[j];
         }
     }
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_any(const struct call *call, int64_t task,
+static void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_any(const struct call *call, int64_t task,
     struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_begin_any(call, task, part, iteration);
+        gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_begin_any(call, task, part, iteration);
     synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
@@ -10701,534 +9171,16 @@ static void gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_any(
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_queries_any(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_queries_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_fold_any(call, task, part, iteration);
+                gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_keys_any(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void gated_deltanet_linear_dq_dlog_decay_q_begin_any(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + f * 64 + e, splat_any(0.0f));
-                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void gated_deltanet_linear_dq_dlog_decay_q_keys_any(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        /* key_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_sum + j, splat_any(0.0f));
-        }
-        /* key_sum += k_tile * k_tile */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                key_sum_in[vector] = (vec_any){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
-                    key_sum_in[vector] += k_tile_0 * k_tile_0;
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
-            }
-        }
-        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_sum_1 = load_any(key_sum + j);
-            const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
-            for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 32 + j, load_any(k_tile + d * 32 + j) * t_2);
-            }
-        }
-        /* key_features_2 = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-           log_decay_k_low_tile)) * 1.442695f) */
-        const float log_decay_chunk_3 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_5 = exp2_any(((log_decay_chunk_3 - load_any(log_decay_k_tile + j)) + (log_decay_chunk_low_4
-                - load_any(log_decay_k_low_tile + j))) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_any(key_features_2 + f * 32 + j, load_any(k_tile + f * 32 + j) * t_5);
-            }
-        }
-        /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
-        dot14_any(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
-            state + (chunk - chunk0) * 4096);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void gated_deltanet_linear_dq_dlog_decay_q_fold_any(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_6 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
-        const float t_7 = powf(2.7182818f, t_6);
-        const int t_8 = t_7 < 0.5f;
-        const float t_9 = t_8 ? t_7 : 1.0f;
-        const float t_10 = t_8 ? 0.0f : (-expm1f(t_6));
-        for (int64_t f = f0; f < f1; f += 4) {
-            store_any(kept_share + f, splat_any(t_9));
-            store_any(lost_share + f, splat_any(t_10));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_11 = load_any(carried + f * 64 + e);
-                    const vec_any before_new12 = carried_11;
-                    const float kept_share_13 = kept_share[f];
-                    const vec_any carried_new14 = carried_11 * kept_share_13;
-                    store_any(carried + f * 64 + e, carried_new14);
-                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
-                        kept_share_13);
-                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new14 * lost_share[f]),
-                        splat_any(1));
-                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new12);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-APART void gated_deltanet_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const query_sum = (float *)(void *)(part->work + 128); /* [i: 32] */
-    float *const query_features = (float *)(void *)(part->work + 256); /* [d: 64, i: 32] */
-    float *const score = (float *)(void *)(part->work + 8448); /* [j: 32, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8448); /* [f: 64, i: 32] */
-    float *const query = (float *)(void *)(part->work + 16640); /* [f: 64, i: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 12544); /* [j: 32, i: 32] */
-    float *const weight = (float *)(void *)(part->work + 24832); /* [j: 32, i: 32] */
-    float *const sum = (float *)(void *)(part->work + 28928); /* [d: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 37120); /* [d: 64, i: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 45312); /* [i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 45440); /* [i: 32] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 45568); /* [i: 32] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    const int64_t dq_head = call->p.dq.head;
-    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
-        * call->dlog_decay_q_at.head : NULL;
-    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
-    float *const q_tile = (float *)(void *)(part->work + 45696); /* [d: 64, i: 32] */
-    float *const dout_tile = (float *)(void *)(part->work + 53888); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 62080); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 62208); /* [i: 32] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 62336); /* [d: 64, j: 32] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-            /* dout_tile = dout, with zeros beyond the last row */
-            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
-            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
-            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] : 0;
-            /* query_sum = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_sum + i, splat_any(0.0f));
-            }
-            /* query_sum += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    query_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any q_tile_15 = load_any(q_tile + d * 32 + i);
-                        query_sum_in[vector] += q_tile_15 * q_tile_15;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_sum + i, load_any(query_sum + i) + query_sum_in[vector]);
-                }
-            }
-            /* sum_from_state[f][i] = sum over e of state * dout_tile */
-            dot8_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
-            /* query_features = (q_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum))) * 0.125f; sum = 0.0f;
-               sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_sum_16 = load_any(query_sum + i);
-                const vec_any t_17 = pick_any(query_sum_16 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_16));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(query_features + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_17) * 0.125f);
-                    store_any(sum + d * 32 + i, splat_any(0.0f));
-                    store_any(sum_compensation + d * 32 + i, splat_any(0.0f));
-                }
-            }
-            if (dlog_decay_q) {
-                /* row_sum = 0.0f; row_sum_compensation = 0.0f; query_sum_3 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(row_sum + i, splat_any(0.0f));
-                    store_any(row_sum_compensation + i, splat_any(0.0f));
-                    store_any(query_sum_3 + i, splat_any(0.0f));
-                }
-            }
-            /* query = sum_from_state * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-               (log_decay_q_low_tile - log_decay ... */
-            const int t_19 = chunk == 0;
-            const float log_decay_chunk_20 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_21 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_22 = exp2_any(((load_any(log_decay_q_tile + i) - log_decay_chunk_20) +
-                    (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_21)) * 1.442695f);
-                const vec_any t_23 = t_19 ? splat_any(1.0f) : t_22;
-                const vec_any t_24 = t_19 ? splat_any(0.0f) : t_22;
-                vec_any query_sum_3_in = (vec_any){0};
-                for (int64_t f = 0; f < 64; f++) {
-                    const vec_any sum_from_state_18 = load_any(sum_from_state + f * 32 + i);
-                    store_any(query + f * 32 + i, sum_from_state_18 * t_23);
-                    query_sum_3_in += sum_from_state_18 * (load_any(query_features + f * 32 + i) * t_24);
-                }
-                store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in);
-            }
-            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
-                const int64_t j1 = min(j0 + 32, j_end);
-                /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-                /* key_sum_2 = 0.0f */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_sum_2 + j, splat_any(0.0f));
-                }
-                /* key_sum_2 += k_tile_2 * k_tile_2 */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    vec_any key_sum_2_in[2];
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        key_sum_2_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            const vec_any k_tile_2_25 = load_any(k_tile_2 + d * 32 + j);
-                            key_sum_2_in[vector] += k_tile_2_25 * k_tile_2_25;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in[vector]);
-                    }
-                }
-                /* k_tile_2 = k_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_sum_2_26 = load_any(key_sum_2 + j);
-                    const vec_any t_27 = pick_any(key_sum_2_26 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_2_26));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_27);
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* score[j][i] = sum over d of k_tile_2 * query_features */
-                    dot0_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, query_features, score);
-                }
-                /* score_2[j][i] = sum over e of linear_part_0 * dout_tile */
-                dot15_any(round_up(i1 - i0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
-                    dout_tile, score_2);
-                if (dq) {
-                    /* weight = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                       log_decay_k_low)) * 1.442695f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any log_decay_q_tile_28 = load_any(log_decay_q_tile + i);
-                        const vec_any log_decay_q_low_tile_29 = load_any(log_decay_q_low_tile + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + j * 32 + i, load_any(score_2 + j * 32 + i) *
-                                exp2_any(((log_decay_q_tile_28 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_29 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f));
-                        }
-                    }
-                }
-                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    if (dq) {
-                        /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_30 = (i0 + i + lane_any) + query_start;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_30) &
-                                    (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(weight + j * 32 + i),
-                                    splat_any(0.0f)));
-                            }
-                        }
-                    }
-                }
-                if (dq) {
-                    /* sum[d][i] += sum over j of k_tile_2 * weight */
-                    if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_any(k_tile_2,
-                        32, 64, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
-                        dot12_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, weight, sum, sum_compensation);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            mask_any in_region[8] = {0};
-                            if (finite_any(k_tile_2 + j * 1, 32, 64, 1)) continue;
-                            const int t_31 = (chunk * 32) <= (j0 + j);
-                            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) +
-                                    query_start)) & (-(int64_t)t_31), mask_any);
-                            }
-                            add_seen_any(64, sum, 32, k_tile_2 + j * 1, 32, weight + j * 32, in_region, i1 - i0);
-                        }
-                    } else
-                        dot13_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, weight, sum, sum_compensation);
-                }
-                if (dlog_decay_q) {
-                    /* score = score_2 * (score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                       log_decay_k_low)) * 1.442695f)) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any log_decay_q_tile_32 = load_any(log_decay_q_tile + i);
-                        const vec_any log_decay_q_low_tile_33 = load_any(log_decay_q_low_tile + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 32 + i, load_any(score_2 + j * 32 + i) * (load_any(score + j * 32 + i)
-                                * exp2_any(((log_decay_q_tile_32 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_33 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f)));
-                        }
-                    }
-                }
-                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    if (dlog_decay_q) {
-                        /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_34 = (i0 + i + lane_any) + query_start;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_34) &
-                                    (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + i),
-                                    splat_any(0.0f)));
-                            }
-                        }
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* row_sum += score */
-                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                        vec_any row_sum_in[2];
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] = (vec_any){0};
-                        }
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_sum_in[vector] += load_any(score + j * 32 + i);
-                            }
-                        }
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
-                        }
-                    }
-                }
-            }
-            if (dq) {
-                /* query_sum_2 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_sum_2 + i, splat_any(0.0f));
-                }
-                /* sum = query + sum; query_sum_2 += sum * ((q_tile * select(query_sum == 0.0f, 0.0f,
-                   neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(q ... */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_sum_37 = load_any(query_sum + i);
-                    const vec_any t_38 = sqrt_any(query_sum_37);
-                    const vec_any t_39 = pick_any(query_sum_37 == 0.0f, splat_any(0.0f),
-                        (-((1.0f / t_38) * (0.5f / t_38))) / t_38);
-                    vec_any query_sum_2_in = (vec_any){0};
-                    for (int64_t d = 0; d < 64; d++) {
-                        const vec_any sum_35 = load_any(sum + d * 32 + i);
-                        const vec_any sum_new36 = load_any(query + d * 32 + i) + sum_35;
-                        store_any(sum + d * 32 + i, sum_new36);
-                        query_sum_2_in += sum_new36 * ((load_any(q_tile + d * 32 + i) * t_39) * 0.125f);
-                    }
-                    store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
-                }
-                /* q_tile = (sum * (select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) * 0.125f)) + (query_sum_2 *
-                   (q_tile * 2.0f)) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_sum_40 = load_any(query_sum + i);
-                    const vec_any t_41 = pick_any(query_sum_40 == 0.0f, splat_any(0.0f),
-                        1.0f / sqrt_any(query_sum_40)) * 0.125f;
-                    const vec_any query_sum_2_42 = load_any(query_sum_2 + i);
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_any(q_tile + d * 32 + i, (load_any(sum + d * 32 + i) * t_41) + (query_sum_2_42 *
-                            (load_any(q_tile + d * 32 + i) * 2.0f)));
-                    }
-                }
-            }
-            if (dlog_decay_q) {
-                /* row_sum = row_sum + query_sum_3 */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(row_sum + i, load_any(row_sum + i) + load_any(query_sum_3 + i));
-                }
-            }
-            if (dq) {
-                /* dq = q_tile, transposed back */
-                transpose_out_any(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
-            }
-            if (dlog_decay_q) {
-                /* dlog_decay_q = row_sum */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
-            }
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void gated_deltanet_linear_dq_dlog_decay_q_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_dq_dlog_decay_q_begin_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dq_dlog_decay_q_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_dq_dlog_decay_q_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dq_dlog_decay_q_queries_any(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_keys_any(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(part);
@@ -11418,7 +9370,7 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
                 }
                 /* corrected[j][e] = key_scale_2[j] * (from_state[j][e] - sum over t_key > j of score *
                    corrected[t_key][e]) */
-                dot16_any(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale_2 + (j1 - j0 - 1) * (1),
+                dot17_any(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale_2 + (j1 - j0 - 1) * (1),
                     -(1), from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
             }
             /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
@@ -11452,201 +9404,6 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
                         linear_part_2[(t_key0 + t_key) * linear_part_2_row + e] = corrected[t_key * 64 + e];
             }
         }
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-static void gated_deltanet_linear_linear_part_8_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    float *const query_sum = (float *)(void *)(work + 0); /* [j: 32] */
-    float *const key_sum = (float *)(void *)(work + 0); /* [i: 32] */
-    float *const score = (float *)(void *)(work + 0); /* [i: 32, j: 32] */
-    float *const score_2 = (float *)(void *)(work + 4096); /* [i: 32, j: 32] */
-    float *const row_sum = (float *)(void *)(work + 8192); /* [j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(work + 8320); /* [j: 32] */
-    float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile = (float *)(void *)(work + 8448); /* [d: 64, j: 32] */
-    float *const q_tile = (float *)(void *)(work + 16640); /* [d: 64, i: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 33024); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 33152); /* [j: 32] */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-    /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-    transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-    /* query_sum = 0.0f */
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
-        store_any(query_sum + j, splat_any(0.0f));
-    }
-    /* query_sum += k_tile * k_tile */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-        vec_any query_sum_in[2];
-        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-            query_sum_in[vector] = (vec_any){0};
-        }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
-                query_sum_in[vector] += k_tile_0 * k_tile_0;
-            }
-        }
-        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-            store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
-        }
-    }
-    /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
-        const vec_any query_sum_1 = load_any(query_sum + j);
-        const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(k_tile + d * 32 + j, load_any(k_tile + d * 32 + j) * t_2);
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
-        store_any(row_sum + j, splat_any(0.0f));
-        store_any(row_sum_compensation + j, splat_any(0.0f));
-    }
-    for (int64_t m = 0; m < members; m++) {
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        /* the ranges of i that some query of the tile may see */
-        struct attn_range i_range[] = {
-            {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - query_start + 32},
-            {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
-        };
-        const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
-        /* the ranges that every query of the tile sees */
-        struct attn_range i_inside[] = {
-            {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
-            {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
-        };
-        const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
-        for (int64_t piece = 0; piece < i_ranges; piece++) {
-            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
-                const int64_t i1 = min(i0 + 32, i_end);
-                /* q_tile = q, with zeros beyond the last row */
-                transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-                for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                    for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-                /* key_sum = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(key_sum + i, splat_any(0.0f));
-                }
-                /* key_sum += q_tile * q_tile */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any key_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        key_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any q_tile_3 = load_any(q_tile + d * 32 + i);
-                            key_sum_in[vector] += q_tile_3 * q_tile_3;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(key_sum + i, load_any(key_sum + i) + key_sum_in[vector]);
-                    }
-                }
-                /* q_tile = (q_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum))) * 0.125f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any key_sum_4 = load_any(key_sum + i);
-                    const vec_any t_5 = pick_any(key_sum_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_4));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_5) * 0.125f);
-                    }
-                }
-                /* score[i][j] = sum over d of q_tile * k_tile */
-                dot0_any(round_up(j1 - j0, 4), i1 - i0, q_tile, k_tile, score);
-                /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
-                dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                    linear_part_0_tile, score_2);
-                /* score = score_2 * neg(score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                   log_decay_k_low_tile)) * 1.442695f)) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any log_decay_k_tile_6 = load_any(log_decay_k_tile + j);
-                    const vec_any log_decay_k_low_tile_7 = load_any(log_decay_k_low_tile + j);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 32 + j, load_any(score_2 + i * 32 + j) * (-(load_any(score + i * 32 + j) *
-                            exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_6) +
-                            ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_7)) *
-                            1.442695f))));
-                    }
-                }
-                if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j), score,
-                       0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const ints_any t_8 = j0 + j + lane_any;
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            const int64_t t_9 = (i0 + i) + query_start;
-                            store_any(score + i * 32 + j, pick_any(__builtin_convertvector((t_8 <= t_9) & (((max((i0 +
-                                i) + query_start, 0) / 32) * 32) <= t_8), mask_any), load_any(score + i * 32 + j),
-                                splat_any(0.0f)));
-                        }
-                    }
-                }
-                /* row_sum += score */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            row_sum_in[vector] += load_any(score + i * 32 + j);
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        add_any(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_any(1));
-                    }
-                }
-            }
-        }
-    }
-    if (linear_part_8) {
-        /* linear_part_8 = row_sum */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            linear_part_8[(j0 + j)] = row_sum[j];
     }
 }
 
@@ -11697,7 +9454,7 @@ static void gated_deltanet_linear_dv_any(const struct call *call, int64_t task, 
 }
 
 /* Initialises the states: they contain no keys yet. */
-APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin_any(const struct call *call,
+APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_begin_any(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
@@ -11717,7 +9474,7 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_any(const struct call *call,
+APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_keys_any(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -11798,13 +9555,13 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_
             }
         }
         /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
-        dot14_any(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
+        dot18_any(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
             state + (chunk - chunk0) * 4096);
     }
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_any(const struct call *call,
+APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_fold_any(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -11862,7 +9619,7 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queries_any(const struct call *call,
+APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_queries_any(const struct call *call,
     int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -11900,30 +9657,34 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
     float *const query = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
     float *const query_features_2 = (float *)(void *)(part->work + 8192); /* [e: 64, t_key: 32] */
     float *const score_2 = (float *)(void *)(part->work + 4096); /* [j: 32, t_key: 32] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, t_key: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, t_key: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 32768); /* [e: 64, t_key: 32] */
+    float *const weight_2 = (float *)(void *)(part->work + 16384); /* [j: 32, t_key: 32] */
+    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, t_key: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 28672); /* [e: 64, t_key: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 36864); /* [e: 64, t_key: 32] */
     float *const result = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 40960); /* [f: 64, t_key: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 49152); /* [t_key: 32] */
-    float *const sum_2 = (float *)(void *)(part->work + 49280); /* [d: 64, t_key: 32] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 57472); /* [d: 64, t_key: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
+    float *const query_3 = (float *)(void *)(part->work + 45056); /* [f: 64, t_key: 32] */
+    float *const sum_2 = (float *)(void *)(part->work + 53248); /* [d: 64, t_key: 32] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 61440); /* [d: 64, t_key: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 69632); /* [t_key: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 69760); /* [t_key: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 69888); /* [t_key: 32] */
     float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
-    float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + b * call->linear_part_6_at.batch + g *
-        call->linear_part_6_at.head : NULL;
-    const int64_t linear_part_6_row = call->linear_part_6_at.row;
-    float *const k_tile_2 = (float *)(void *)(part->work + 65664); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 73856); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 73984); /* [t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 32768); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 74112); /* [e: 64, t_key: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 82304); /* [d: 64, j: 32] */
-    float *const v_tile = (float *)(void *)(part->work + 90496); /* [e: 64, t_key: 32] */
+    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + b * call->linear_part_4_at.batch + g *
+        call->linear_part_4_at.head : NULL;
+    const int64_t linear_part_4_row = call->linear_part_4_at.row;
+    float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
+    float *const k_tile_2 = (float *)(void *)(part->work + 70016); /* [d: 64, t_key: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 78208); /* [t_key: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 78336); /* [t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 78464); /* [e: 64, t_key: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 86656); /* [d: 64, j: 32] */
+    float *const v_tile = (float *)(void *)(part->work + 94848); /* [e: 64, t_key: 32] */
     for (int64_t t_key0 = (chunk == 0) ? 0 : max(0, chunk * 32), t_key_end = min(n_k, (chunk + 1) * 32);
         t_key0 < t_key_end; t_key0 += 32) {
         const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-        if (linear_part_3 || linear_part_5) {
+        if (linear_part_3 || linear_part_8) {
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
@@ -11935,7 +9696,7 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
         /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
             log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-        if (linear_part_5 || linear_part_6) {
+        if (linear_part_4 || linear_part_8) {
             if (beta_array_row == 1) {
                 /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
@@ -11957,7 +9718,7 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
             for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                 for (int64_t e = 0; e < 64; e++) v_tile[e * 32 + t_key] = 0;
         }
-        if (linear_part_3 || linear_part_5) {
+        if (linear_part_3 || linear_part_8) {
             /* query_sum = 0.0f */
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                 store_any(query_sum + t_key, splat_any(0.0f));
@@ -12016,37 +9777,11 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
             /* sum_from_state[e][t_key] = sum over f of state * query */
             dot3_any(round_up(t_key1 - t_key0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
         }
-        if (linear_part_5 || linear_part_6) {
+        if (linear_part_4 || linear_part_8) {
             /* sum_from_state_2[f][t_key] = sum over e of state * query_features_2 */
-            dot8_any(round_up(t_key1 - t_key0, 4), state + (chunk - chunk0) * 4096, query_features_2, sum_from_state_2);
+            dot7_any(round_up(t_key1 - t_key0, 4), state + (chunk - chunk0) * 4096, query_features_2, sum_from_state_2);
         }
-        if (linear_part_5) {
-            /* query_sum_2 = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                store_any(query_sum_2 + t_key, splat_any(0.0f));
-            }
-        }
-        if (linear_part_5 || linear_part_6) {
-            /* query_sum_2 += sum_from_state_2 * (k_tile_2 * select(chunk == 0, 0.0f,
-               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay ... */
-            const int t_24 = chunk == 0;
-            const float log_decay_chunk_25 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_26 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any t_27 = exp2_any(((load_any(log_decay_k_tile_2 + t_key) - log_decay_chunk_25) +
-                    (load_any(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_26)) * 1.442695f);
-                const vec_any t_28 = t_24 ? splat_any(0.0f) : t_27;
-                const vec_any t_29 = t_24 ? splat_any(1.0f) : t_27;
-                vec_any query_sum_2_in = (vec_any){0};
-                for (int64_t f = 0; f < 64; f++) {
-                    const vec_any sum_from_state_2_23 = load_any(sum_from_state_2 + f * 32 + t_key);
-                    query_sum_2_in += sum_from_state_2_23 * (load_any(k_tile_2 + f * 32 + t_key) * t_28);
-                    store_any(sum_from_state_2 + f * 32 + t_key, sum_from_state_2_23 * t_29);
-                }
-                store_any(query_sum_2 + t_key, load_any(query_sum_2 + t_key) + query_sum_2_in);
-            }
-        }
-        if (linear_part_6) {
+        if (linear_part_4) {
             /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
                 for (int64_t d = 0; d < 64; d++) {
@@ -12057,67 +9792,91 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
                 }
             }
         }
+        if (linear_part_8) {
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f; query_sum_2 = 0.0f */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                store_any(row_sum + t_key, splat_any(0.0f));
+                store_any(row_sum_compensation + t_key, splat_any(0.0f));
+                store_any(query_sum_2 + t_key, splat_any(0.0f));
+            }
+        }
+        if (linear_part_4 || linear_part_8) {
+            /* query_3 = sum_from_state_2 * select(chunk == 0, 1.0f,
+               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
+            const int t_24 = chunk == 0;
+            const float log_decay_chunk_25 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            const float log_decay_chunk_low_26 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                const vec_any t_27 = exp2_any(((load_any(log_decay_k_tile_2 + t_key) - log_decay_chunk_25) +
+                    (load_any(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_26)) * 1.442695f);
+                const vec_any t_28 = t_24 ? splat_any(1.0f) : t_27;
+                const vec_any t_29 = t_24 ? splat_any(0.0f) : t_27;
+                vec_any query_sum_2_in = (vec_any){0};
+                for (int64_t f = 0; f < 64; f++) {
+                    const vec_any sum_from_state_2_23 = load_any(sum_from_state_2 + f * 32 + t_key);
+                    store_any(query_3 + f * 32 + t_key, sum_from_state_2_23 * t_28);
+                    query_sum_2_in += sum_from_state_2_23 * (load_any(k_tile_2 + f * 32 + t_key) * t_29);
+                }
+                store_any(query_sum_2 + t_key, load_any(query_sum_2 + t_key) + query_sum_2_in);
+            }
+        }
         for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, t_key1 - 1); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
-            if (linear_part_3 || linear_part_6) {
-                /* k_tile_3 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 32);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + j] = 0;
-                /* key_sum_2 = 0.0f */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_sum_2 + j, splat_any(0.0f));
+            /* k_tile_3 = k, with zeros beyond the last row */
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + j] = 0;
+            /* key_sum_2 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_sum_2 + j, splat_any(0.0f));
+            }
+            /* key_sum_2 += k_tile_3 * k_tile_3 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                vec_any key_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_2_in[vector] = (vec_any){0};
                 }
-                /* key_sum_2 += k_tile_3 * k_tile_3 */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    vec_any key_sum_2_in[2];
+                for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        key_sum_2_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            const vec_any k_tile_3_30 = load_any(k_tile_3 + d * 32 + j);
-                            key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in[vector]);
+                        const vec_any k_tile_3_30 = load_any(k_tile_3 + d * 32 + j);
+                        key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
                     }
                 }
-                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_sum_2_31 = load_any(key_sum_2 + j);
-                    const vec_any t_32 = pick_any(key_sum_2_31 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_2_31));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_3 + d * 32 + j, load_any(k_tile_3 + d * 32 + j) * t_32);
-                    }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in[vector]);
                 }
             }
-            if (linear_part_3) {
+            /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_sum_2_31 = load_any(key_sum_2 + j);
+                const vec_any t_32 = pick_any(key_sum_2_31 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_2_31));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(k_tile_3 + d * 32 + j, load_any(k_tile_3 + d * 32 + j) * t_32);
+                }
+            }
+            if (linear_part_3 || linear_part_8) {
                 /* score[j][t_key] = sum over d of k_tile_3 * k_tile_2 */
                 dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_3, k_tile_2, score);
             }
-            if (linear_part_6) {
+            if (linear_part_4 || linear_part_8) {
                 /* score_2[j][t_key] = sum over e of linear_part_0 * query_features_2 */
-                dot15_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                dot19_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
                     linear_part_0_row, query_features_2, score_2);
             }
-            if (linear_part_3 || linear_part_6) {
-                /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
-                   log_decay_k_low)) * 1.442695f); score_2 = s ... */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any log_decay_k_tile_2_33 = load_any(log_decay_k_tile_2 + t_key);
-                    const vec_any log_decay_k_low_tile_2_34 = load_any(log_decay_k_low_tile_2 + t_key);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any t_35 = exp2_any(((log_decay_k_tile_2_33 - log_decay_k[(j0 + j)]) +
-                            (log_decay_k_low_tile_2_34 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                        store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) * t_35);
-                        store_any(score_2 + j * 32 + t_key, load_any(score_2 + j * 32 + t_key) * t_35);
-                    }
+            /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 - log_decay_k_low)) *
+               1.442695f); weight_2 =  ... */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                const vec_any log_decay_k_tile_2_33 = load_any(log_decay_k_tile_2 + t_key);
+                const vec_any log_decay_k_low_tile_2_34 = load_any(log_decay_k_low_tile_2 + t_key);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any t_35 = exp2_any(((log_decay_k_tile_2_33 - log_decay_k[(j0 + j)]) +
+                        (log_decay_k_low_tile_2_34 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                    store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) * t_35);
+                    store_any(weight_2 + j * 32 + t_key, load_any(score_2 + j * 32 + t_key) * t_35);
                 }
             }
             if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_3) {
+                if (linear_part_3 || linear_part_8) {
                     /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                         const ints_any t_36 = t_key0 + t_key + lane_any;
@@ -12134,7 +9893,7 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
                 if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_any(linear_part_0 + j0 *
                     linear_part_0_row, linear_part_0_row, j1 - j0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
-                    dot10_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                    dot12_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
                         linear_part_0_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[8] = {0};
@@ -12149,27 +9908,27 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
                             score + j * 32, in_region, t_key1 - t_key0);
                     }
                 } else
-                    dot11_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
+                    dot13_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
                         linear_part_0_row, score, sum, sum_compensation);
             }
             if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_6) {
-                    /* score_2 = select((j < t_key) && ((chunk * 32) <= j), score_2, 0.0f) */
+                if (linear_part_4) {
+                    /* weight_2 = select((j < t_key) && ((chunk * 32) <= j), weight_2, 0.0f) */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                         const ints_any t_38 = t_key0 + t_key + lane_any;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score_2 + j * 32 + t_key, pick_any(__builtin_convertvector(((j0 + j) < t_38) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score_2 + j * 32 + t_key),
+                            store_any(weight_2 + j * 32 + t_key, pick_any(__builtin_convertvector(((j0 + j) < t_38) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(weight_2 + j * 32 + t_key),
                                 splat_any(0.0f)));
                         }
                     }
                 }
             }
-            if (linear_part_6) {
-                /* sum_2[d][t_key] += sum over j of k_tile_3 * score_2 */
+            if (linear_part_4) {
+                /* sum_2[d][t_key] += sum over j of k_tile_3 * weight_2 */
                 if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_any(k_tile_3, 32, 64, j1 - j0),
                     0)) { /* infinity and NaN affect only queries that see them */
-                    dot12_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_3, score_2, sum_2, sum_2_compensation);
+                    dot15_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_3, weight_2, sum_2, sum_2_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[8] = {0};
                         if (finite_any(k_tile_3 + j * 1, 32, 64, 1)) continue;
@@ -12178,10 +9937,52 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
                             in_region[t_key / 4] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_any)) &
                                 (-(int64_t)t_39), mask_any);
                         }
-                        add_seen_any(64, sum_2, 32, k_tile_3 + j * 1, 32, score_2 + j * 32, in_region, t_key1 - t_key0);
+                        add_seen_any(64, sum_2, 32, k_tile_3 + j * 1, 32, weight_2 + j * 32, in_region,
+                            t_key1 - t_key0);
                     }
                 } else
-                    dot13_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_3, score_2, sum_2, sum_2_compensation);
+                    dot16_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_3, weight_2, sum_2, sum_2_compensation);
+            }
+            if (linear_part_8) {
+                /* score = score_2 * score */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                            store_any(score + j * 32 + t_key, load_any(score_2 + j * 32 + t_key) * load_any(score + j *
+                                32 + t_key));
+                        }
+                    }
+                }
+            }
+            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
+                if (linear_part_8) {
+                    /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                        const ints_any t_40 = t_key0 + t_key + lane_any;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 32 + t_key, pick_any(__builtin_convertvector(((j0 + j) < t_40) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + t_key),
+                                splat_any(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (linear_part_8) {
+                /* row_sum += score */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        row_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                            row_sum_in[vector] += load_any(score + j * 32 + t_key);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        add_any(row_sum + t_key, row_sum_compensation + t_key, row_sum_in[vector], splat_any(1));
+                    }
+                }
             }
         }
         if (linear_part_3) {
@@ -12197,11 +9998,11 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
                 }
                 for (int64_t e = 0; e < 64; e++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        const vec_any v_tile_40 = load_any(v_tile + e * 32 + t_key);
-                        const vec_any v_tile_new41 = (v_tile_40 - load_any(sum + e * 32 + t_key)) -
+                        const vec_any v_tile_41 = load_any(v_tile + e * 32 + t_key);
+                        const vec_any v_tile_new42 = (v_tile_41 - load_any(sum + e * 32 + t_key)) -
                             load_any(sum_from_state + e * 32 + t_key);
-                        store_any(v_tile + e * 32 + t_key, v_tile_new41);
-                        result_in[vector] += load_any(linear_part_2_tile + e * 32 + t_key) * v_tile_new41;
+                        store_any(v_tile + e * 32 + t_key, v_tile_new42);
+                        result_in[vector] += load_any(linear_part_2_tile + e * 32 + t_key) * v_tile_new42;
                     }
                 }
                 UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
@@ -12209,15 +10010,21 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
                 }
             }
         }
-        if (linear_part_6) {
-            /* sum_2 = sum_from_state_2 + sum_2 */
+        if (linear_part_4) {
+            /* sum_2 = query_3 + sum_2 */
             for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
                 for (int64_t d = 0; d < 64; d++) {
                     UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(sum_2 + d * 32 + t_key, load_any(sum_from_state_2 + d * 32 + t_key) + load_any(sum_2 +
-                            d * 32 + t_key));
+                        store_any(sum_2 + d * 32 + t_key, load_any(query_3 + d * 32 + t_key) + load_any(sum_2 + d * 32 +
+                            t_key));
                     }
                 }
+            }
+        }
+        if (linear_part_8) {
+            /* row_sum = row_sum + query_sum_2 */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                store_any(row_sum + t_key, load_any(row_sum + t_key) + load_any(query_sum_2 + t_key));
             }
         }
         if (linear_part_3) {
@@ -12225,27 +10032,27 @@ APART void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queri
             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
                 linear_part_3[(t_key0 + t_key)] = result[t_key];
         }
-        if (linear_part_5) {
-            /* linear_part_5 = query_sum_2 */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                linear_part_5[(t_key0 + t_key)] = query_sum_2[t_key];
+        if (linear_part_4) {
+            /* linear_part_4 = sum_2, transposed back */
+            transpose_out_any(sum_2, 32, 64, t_key1 - t_key0, linear_part_4 + t_key0 * linear_part_4_row,
+                linear_part_4_row);
         }
-        if (linear_part_6) {
-            /* linear_part_6 = sum_2, transposed back */
-            transpose_out_any(sum_2, 32, 64, t_key1 - t_key0, linear_part_6 + t_key0 * linear_part_6_row,
-                linear_part_6_row);
+        if (linear_part_8) {
+            /* linear_part_8 = row_sum */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                linear_part_8[(t_key0 + t_key)] = row_sum[t_key];
         }
     }
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_any(const struct call *call, int64_t task,
+static void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_any(const struct call *call, int64_t task,
     struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_begin_any(call, task, part, iteration);
+        gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_begin_any(call, task, part, iteration);
     synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
@@ -12253,225 +10060,24 @@ static void gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_any(
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_keys_any(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_fold_any(call, task, part, iteration);
+                gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_queries_any(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_queries_any(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(part);
 }
 
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-static void gated_deltanet_linear_linear_part_4_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, t_key0 = (tiles - 1 - task % tiles) * 32,
-        t_key1 = min(t_key0 + 32, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const key_sum = (float *)(void *)(work + 0); /* [j: 32] */
-    float *const query_sum = (float *)(void *)(work + 0); /* [t_key: 32] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 32, t_key: 32] */
-    float *const score_2 = (float *)(void *)(work + 4096); /* [j: 32, t_key: 32] */
-    float *const row_sum = (float *)(void *)(work + 8192); /* [t_key: 32] */
-    float *const row_sum_compensation = (float *)(void *)(work + 8320); /* [t_key: 32] */
-    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile = (float *)(void *)(work + 8448); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(work + 128); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(work + 16640); /* [e: 64, t_key: 32] */
-    float *const k_tile_2 = (float *)(void *)(work + 24832); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 33024); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 33152); /* [t_key: 32] */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-        for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-    if (beta_array_row == 1) {
-        /* beta_tile = beta_array, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-    } else {
-        /* beta_tile = beta_array, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
-    }
-    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-    transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-        linear_part_2_tile, 32);
-    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-        log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-        log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-    /* query_sum = 0.0f */
-    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-        store_any(query_sum + t_key, splat_any(0.0f));
-    }
-    /* query_sum += k_tile * k_tile */
-    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-        vec_any query_sum_in[2];
-        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-            query_sum_in[vector] = (vec_any){0};
-        }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
-                query_sum_in[vector] += k_tile_0 * k_tile_0;
-            }
-        }
-        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-            store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
-        }
-    }
-    /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-        const vec_any query_sum_1 = load_any(query_sum + t_key);
-        const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_1));
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
-        }
-    }
-    /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
-    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-        const vec_any beta_tile_3 = load_any(beta_tile + t_key);
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_any(linear_part_2_tile + e * 32 + t_key) *
-                beta_tile_3));
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-        store_any(row_sum + t_key, splat_any(0.0f));
-        store_any(row_sum_compensation + t_key, splat_any(0.0f));
-    }
-    /* the ranges of j that some query of the tile may see */
-    struct attn_range j_range[] = {
-        {t_key0 - floor_mod(t_key0, 32), (0 <= (t_key1 - 1)) ? (t_key1 - 1) : 0},
-        {0, (t_key0 < 0) ? (t_key1 - 1) : 0},
-    };
-    const int64_t j_ranges = attn_union(j_range, 2, 0, n_k);
-    /* the ranges that every query of the tile sees */
-    struct attn_range j_inside[] = {
-        {t_key1 - floor_mod(t_key1 - 1, 32) - 1, (0 <= t_key0) ? t_key0 : 0},
-        {0, ((t_key1 - 1) < 0) ? t_key0 : 0},
-    };
-    const int64_t j_insides = attn_union(j_inside, 2, 0, n_k);
-    for (int64_t piece = 0; piece < j_ranges; piece++) {
-        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-            /* key_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_sum + j, splat_any(0.0f));
-            }
-            /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                vec_any key_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_2_4 = load_any(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_4 * k_tile_2_4;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
-                }
-            }
-            /* k_tile_2 = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_sum_5 = load_any(key_sum + j);
-                const vec_any t_6 = pick_any(key_sum_5 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_5));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile_2 + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_6);
-                }
-            }
-            /* score[j][t_key] = sum over d of k_tile_2 * k_tile */
-            dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_2, k_tile, score);
-            /* score_2[j][t_key] = sum over e of linear_part_0 * linear_part_2_tile */
-            dot15_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
-                linear_part_2_tile, score_2);
-            /* score = score_2 * (score * exp2(((log_decay_k_tile - log_decay_k) + (log_decay_k_low_tile -
-               log_decay_k_low)) * 1.442695f)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any log_decay_k_tile_7 = load_any(log_decay_k_tile + t_key);
-                const vec_any log_decay_k_low_tile_8 = load_any(log_decay_k_low_tile + t_key);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 32 + t_key, load_any(score_2 + j * 32 + t_key) * (load_any(score + j * 32 +
-                        t_key) * exp2_any(((log_decay_k_tile_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_8 -
-                        log_decay_k_low[(j0 + j)])) * 1.442695f)));
-                }
-            }
-            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const ints_any t_9 = t_key0 + t_key + lane_any;
-                    const ints_any t_10 = ((((t_9 > 0) & t_9) | (~(t_9 > 0) & (0 - (ints_any){0}))) / 32) * 32;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 32 + t_key, pick_any(__builtin_convertvector(((j0 + j) < t_9) & (t_10 <=
-                            (j0 + j)), mask_any), load_any(score + j * 32 + t_key), splat_any(0.0f)));
-                    }
-                }
-            }
-            /* row_sum += score */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                vec_any row_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    row_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        row_sum_in[vector] += load_any(score + j * 32 + t_key);
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    add_any(row_sum + t_key, row_sum_compensation + t_key, row_sum_in[vector], splat_any(1));
-                }
-            }
-        }
-    }
-    if (linear_part_4) {
-        /* linear_part_4 = row_sum */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-            linear_part_4[(t_key0 + t_key)] = row_sum[t_key];
-    }
-}
-
 /* Initialises the states: they contain no keys yet. */
-APART void gated_deltanet_linear_dk_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
+APART void gated_deltanet_linear_linear_part_7_dk_begin_any(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
 {
     (void)call;
     (void)task;
@@ -12490,562 +10096,8 @@ APART void gated_deltanet_linear_dk_begin_any(const struct call *call, int64_t t
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-APART void gated_deltanet_linear_dk_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 8192); /* [t_key: 32, e: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [t_key: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [t_key: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [t_key: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t t_key0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), t_key_end = min(n_k,
-        (chunks - chunk) * 32); t_key0 < t_key_end; t_key0 += 32) {
-        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-        /* key_sum = 0.0f */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-            store_any(key_sum + t_key, splat_any(0.0f));
-        }
-        /* key_sum += k_tile * k_tile */
-        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-            vec_any key_sum_in[2];
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                key_sum_in[vector] = (vec_any){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
-                    key_sum_in[vector] += k_tile_0 * k_tile_0;
-                }
-            }
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                store_any(key_sum + t_key, load_any(key_sum + t_key) + key_sum_in[vector]);
-            }
-        }
-        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-            const vec_any key_sum_1 = load_any(key_sum + t_key);
-            const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
-            for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
-            }
-        }
-        /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
-            log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4);
-            t_key++) log_decay_chunk_at[t_key] = 0;
-        /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
-            log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4);
-            t_key++) log_decay_chunk_low_at[t_key] = 0;
-        /* key_features = (k_tile * select((max(t_key, 0) / 32) == 0, 1.0f,
-           exp2(((log_decay_k_tile - log_decay_chunk_at) + (log_decay_k_lo ... */
-        const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-            const vec_any log_decay_chunk_at_3 = load_any(log_decay_chunk_at + t_key);
-            const vec_any log_decay_chunk_low_at_4 = load_any(log_decay_chunk_low_at + t_key);
-            const vec_any t_5 = pick_any(__builtin_convertvector((((((t_key0 + t_key + lane_any) > 0) & (t_key0 + t_key
-                + lane_any)) | (~((t_key0 + t_key + lane_any) > 0) & (0 - (ints_any){0}))) / 32) == 0, mask_any),
-                splat_any(1.0f), exp2_any(((load_any(log_decay_k_tile + t_key) - log_decay_chunk_at_3) +
-                (load_any(log_decay_k_low_tile + t_key) - log_decay_chunk_low_at_4)) * 1.442695f));
-            const vec_any t_8 = exp2_any(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
-                log_decay_chunk_low_7)) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_any(key_features + f * 32 + t_key, (load_any(k_tile + f * 32 + t_key) * t_5) * t_8);
-            }
-        }
-        /* key_features_2 = 0.0f - (linear_part_2 * beta) */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    store_any(key_features_2 + t_key * 64 + e, 0.0f - (load_any(linear_part_2 + (t_key0 + t_key) *
-                        linear_part_2_row + e) * (beta_array[(t_key0 + t_key) * beta_array_row])));
-                }
-            }
-        }
-        /* state[f][e] += sum over t_key of key_features * key_features_2 */
-        dot6_any(t_key1 - t_key0, key_features, key_features_2, state + (chunk - chunk0) * 4096);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void gated_deltanet_linear_dk_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
-        const float t_10 = powf(2.7182818f, t_9);
-        const int t_11 = t_10 < 0.5f;
-        const float t_12 = t_11 ? t_10 : 1.0f;
-        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
-        for (int64_t f = f0; f < f1; f += 4) {
-            store_any(kept_share + f, splat_any(t_12));
-            store_any(lost_share + f, splat_any(t_13));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_14 = load_any(carried + f * 64 + e);
-                    const vec_any before_new15 = carried_14;
-                    const float kept_share_16 = kept_share[f];
-                    const vec_any carried_new17 = carried_14 * kept_share_16;
-                    store_any(carried + f * 64 + e, carried_new17);
-                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
-                        kept_share_16);
-                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
-                        splat_any(1));
-                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-APART void gated_deltanet_linear_dk_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + b * call->linear_part_7_at.batch + g
-        * call->linear_part_7_at.head : NULL;
-    const int64_t linear_part_7_row = call->linear_part_7_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    const float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + b * call->linear_part_6_at.batch + g
-        * call->linear_part_6_at.head : NULL;
-    const int64_t linear_part_6_row = call->linear_part_6_at.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 128); /* [t_key: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 384); /* [f: 64, j: 32] */
-    float *const score = (float *)(void *)(part->work + 8576); /* [t_key: 32, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 12672); /* [d: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 20864); /* [d: 64, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 128); /* [j: 32] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const k_tile_2 = (float *)(void *)(part->work + 29056); /* [d: 64, j: 32] */
-    float *const linear_part_6_tile = (float *)(void *)(part->work + 37248); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 45440); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 53632); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 53760); /* [j: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 53888); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 8576); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 62080); /* [e: 64, t_key: 32] */
-    float *const linear_part_7_tile = (float *)(void *)(part->work + 70272); /* [d: 64, j: 32] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        /* linear_part_6_tile = linear_part_6, with zeros beyond the last row */
-        transpose_any(linear_part_6 + j0 * linear_part_6_row, linear_part_6_row, j1 - j0, 64, linear_part_6_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) linear_part_6_tile[d * 32 + j] = 0;
-        /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-        transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        /* linear_part_7_tile = linear_part_7, with zeros beyond the last row */
-        transpose_any(linear_part_7 + j0 * linear_part_7_row, linear_part_7_row, j1 - j0, 64, linear_part_7_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) linear_part_7_tile[d * 32 + j] = 0;
-        /* query_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(query_sum + j, splat_any(0.0f));
-        }
-        /* query_sum += k_tile_2 * k_tile_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any query_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                query_sum_in[vector] = (vec_any){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any k_tile_2_18 = load_any(k_tile_2 + d * 32 + j);
-                    query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
-            }
-        }
-        /* query_sum_2 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(query_sum_2 + j, splat_any(0.0f));
-        }
-        /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
-        dot8_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
-        /* sum_from_state = sum_from_state * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-           log_decay_k_low_tile_2)) ... */
-        const float log_decay_chunk_19 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_21 = exp2_any(((log_decay_chunk_19 - load_any(log_decay_k_tile_2 + j)) +
-                (log_decay_chunk_low_20 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_any(sum_from_state + f * 32 + j, load_any(sum_from_state + f * 32 + j) * t_21);
-            }
-        }
-        /* query_sum_2 += linear_part_6_tile * (k_tile_2 * select(query_sum == 0.0f, 0.0f,
-           neg((1.0f / sqrt(query_sum)) * (0.5f / sqrt(quer ... */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any query_sum_22 = load_any(query_sum + j);
-            const vec_any t_23 = sqrt_any(query_sum_22);
-            const vec_any t_24 = pick_any(query_sum_22 == 0.0f, splat_any(0.0f),
-                (-((1.0f / t_23) * (0.5f / t_23))) / t_23);
-            vec_any query_sum_2_in = (vec_any){0};
-            for (int64_t d = 0; d < 64; d++) {
-                query_sum_2_in += load_any(linear_part_6_tile + d * 32 + j) * (load_any(k_tile_2 + d * 32 + j) * t_24);
-                store_any(sum + d * 32 + j, splat_any(0.0f));
-                store_any(sum_compensation + d * 32 + j, splat_any(0.0f));
-            }
-            store_any(query_sum_2 + j, load_any(query_sum_2 + j) + query_sum_2_in);
-        }
-        /* the ranges of t_key that some query of the tile may see */
-        struct attn_range t_key_range[] = {
-            {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
-            {j0 + 1, 0},
-        };
-        const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
-        /* the ranges that every query of the tile sees */
-        struct attn_range t_key_inside[] = {
-            {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
-            {j1, 0},
-        };
-        const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
-        for (int64_t piece = 0; piece < t_key_ranges; piece++) {
-            for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
-                t_key0 += 32) {
-                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                /* k_tile_3 = k, with zeros beyond the last row */
-                transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
-                if (beta_array_row == 1) {
-                    /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-                } else {
-                    /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
-                }
-                /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-                transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                    linear_part_2_tile, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-                /* key_sum_2 = 0.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    store_any(key_sum_2 + t_key, splat_any(0.0f));
-                }
-                /* key_sum_2 += k_tile_3 * k_tile_3 */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                    vec_any key_sum_2_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        key_sum_2_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                            const vec_any k_tile_3_25 = load_any(k_tile_3 + d * 32 + t_key);
-                            key_sum_2_in[vector] += k_tile_3_25 * k_tile_3_25;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(key_sum_2 + t_key, load_any(key_sum_2 + t_key) + key_sum_2_in[vector]);
-                    }
-                }
-                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any key_sum_2_26 = load_any(key_sum_2 + t_key);
-                    const vec_any t_27 = pick_any(key_sum_2_26 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_2_26));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_3 + d * 32 + t_key, load_any(k_tile_3 + d * 32 + t_key) * t_27);
-                    }
-                }
-                /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any beta_tile_28 = load_any(beta_tile + t_key);
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_any(linear_part_2_tile + e * 32 +
-                            t_key) * beta_tile_28));
-                    }
-                }
-                /* score[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
-                dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score);
-                /* score = score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
-                   log_decay_k_low_tile_2)) * 1.442695f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any log_decay_k_tile_2_29 = load_any(log_decay_k_tile_2 + j);
-                    const vec_any log_decay_k_low_tile_2_30 = load_any(log_decay_k_low_tile_2 + j);
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        store_any(score + t_key * 32 + j, load_any(score + t_key * 32 + j) *
-                            exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_29) + (log_decay_k_low[(t_key0
-                            + t_key)] - log_decay_k_low_tile_2_30)) * 1.442695f));
-                    }
-                }
-                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
-                    t_key1)) { /* the tile is partly outside the mask */
-                    /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const ints_any t_31 = j0 + j + lane_any;
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            store_any(score + t_key * 32 + j, pick_any(__builtin_convertvector((t_31 < (t_key0 + t_key))
-                                & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_31), mask_any),
-                                load_any(score + t_key * 32 + j), splat_any(0.0f)));
-                        }
-                    }
-                }
-                /* sum[d][j] += sum over t_key of k_tile_3 * score */
-                if (__builtin_expect((!attn_covers(t_key_inside, t_key_insides, t_key0,
-                    t_key1)) && !finite_any(k_tile_3, 32, 64, t_key1 - t_key0),
-                    0)) { /* infinity and NaN affect only queries that see them */
-                    dot12_any(round_up(j1 - j0, 4), t_key1 - t_key0, k_tile_3, score, sum, sum_compensation);
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        mask_any in_region[8] = {0};
-                        if (finite_any(k_tile_3 + t_key * 1, 32, 64, 1)) continue;
-                        const int64_t t_33 = (max(t_key0 + t_key, 0) / 32) * 32;
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_32 = j0 + j + lane_any;
-                            in_region[j / 4] = __builtin_convertvector((t_32 < (t_key0 + t_key)) & (t_33 <= t_32),
-                                mask_any);
-                        }
-                        add_seen_any(64, sum, 32, k_tile_3 + t_key * 1, 32, score + t_key * 32, in_region, j1 - j0);
-                    }
-                } else
-                    dot13_any(round_up(j1 - j0, 4), t_key1 - t_key0, k_tile_3, score, sum, sum_compensation);
-            }
-        }
-        /* query_sum_3 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(query_sum_3 + j, splat_any(0.0f));
-        }
-        /* linear_part_7_tile = (linear_part_7_tile + sum_from_state) + sum;
-           query_sum_3 += linear_part_7_tile * (k_tile_2 * select(query_s ... */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any query_sum_36 = load_any(query_sum + j);
-            const vec_any t_37 = sqrt_any(query_sum_36);
-            const vec_any t_38 = pick_any(query_sum_36 == 0.0f, splat_any(0.0f),
-                (-((1.0f / t_37) * (0.5f / t_37))) / t_37);
-            vec_any query_sum_3_in = (vec_any){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any linear_part_7_tile_34 = load_any(linear_part_7_tile + d * 32 + j);
-                const vec_any linear_part_7_tile_new35 = (linear_part_7_tile_34 + load_any(sum_from_state + d * 32 + j))
-                    + load_any(sum + d * 32 + j);
-                store_any(linear_part_7_tile + d * 32 + j, linear_part_7_tile_new35);
-                query_sum_3_in += linear_part_7_tile_new35 * (load_any(k_tile_2 + d * 32 + j) * t_38);
-            }
-            store_any(query_sum_3 + j, load_any(query_sum_3 + j) + query_sum_3_in);
-        }
-        /* k_tile_2 = (((linear_part_6_tile * select(query_sum == 0.0f, 0.0f,
-           1.0f / sqrt(query_sum))) + (query_sum_2 * (k_tile_2 * 2.0f))) ... */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any query_sum_39 = load_any(query_sum + j);
-            const vec_any t_40 = pick_any(query_sum_39 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_39));
-            const vec_any query_sum_2_41 = load_any(query_sum_2 + j);
-            const vec_any query_sum_3_43 = load_any(query_sum_3 + j);
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any t_42 = load_any(k_tile_2 + d * 32 + j) * 2.0f;
-                store_any(k_tile_2 + d * 32 + j, (((load_any(linear_part_6_tile + d * 32 + j) * t_40) + (query_sum_2_41
-                    * t_42)) + (load_any(linear_part_7_tile + d * 32 + j) * t_40)) + (query_sum_3_43 * t_42));
-            }
-        }
-        if (dk) {
-            /* dk = k_tile_2, transposed back */
-            transpose_out_any(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void gated_deltanet_linear_dk_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_dk_begin_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dk_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_dk_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dk_queries_any(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-static void gated_deltanet_linear_dbeta_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
-    float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
-    /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
-    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-        linear_part_3_tile[j] = j < j1 - j0 ? linear_part_3[(j0 + j)] : 0;
-    /* linear_part_3_tile = select(m == 0, linear_part_3_tile, 0.0f) */
-    const int t_0 = m == 0;
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
-        store_any(linear_part_3_tile + j, t_0 ? load_any(linear_part_3_tile + j) : splat_any(0.0f));
-    }
-    if (dbeta_array) {
-        /* dbeta_array = linear_part_3_tile */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dbeta_array[(j0 + j)] = linear_part_3_tile[j];
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void gated_deltanet_linear_dlog_decay_k_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + f * 64 + e, splat_any(0.0f));
-                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void gated_deltanet_linear_dlog_decay_k_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
+APART void gated_deltanet_linear_linear_part_7_dk_keys_any(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -13171,8 +10223,8 @@ APART void gated_deltanet_linear_dlog_decay_k_keys_any(const struct call *call, 
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void gated_deltanet_linear_dlog_decay_k_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
+APART void gated_deltanet_linear_linear_part_7_dk_fold_any(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -13230,7 +10282,7 @@ APART void gated_deltanet_linear_dlog_decay_k_fold_any(const struct call *call, 
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-APART void gated_deltanet_linear_dlog_decay_k_queries_any(const struct call *call, int64_t task,
+APART void gated_deltanet_linear_linear_part_7_dk_queries_any(const struct call *call, int64_t task,
     const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -13257,219 +10309,308 @@ APART void gated_deltanet_linear_dlog_decay_k_queries_any(const struct call *cal
     const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
         * call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_9 = call->linear_part_9 ? call->linear_part_9 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + b * call->linear_part_5_at.batch + g
+        * call->linear_part_5_at.head : NULL;
+    const int64_t linear_part_5_row = call->linear_part_5_at.row;
     const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
         * call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + b * call->linear_part_4_at.batch + g
+        * call->linear_part_4_at.head : NULL;
+    const int64_t linear_part_4_row = call->linear_part_4_at.row;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const score = (float *)(void *)(part->work + 0); /* [t_key: 32, j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 4096); /* [t_key: 32, j: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 8320); /* [j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 8448); /* [j: 32] */
-    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + g * members
-        * call->dlog_decay_k_at.head : NULL;
-    const int64_t dlog_decay_k_head = call->dlog_decay_k_at.head;
-    float *const k_tile_2 = (float *)(void *)(part->work + 8576); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 16768); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 24960); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 25088); /* [j: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 25216); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 4096); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 33408); /* [e: 64, t_key: 32] */
-    float *const linear_part_5_tile = (float *)(void *)(part->work + 41600); /* [j: 32] */
-    float *const linear_part_4_tile = (float *)(void *)(part->work + 41728); /* [j: 32] */
-    float *const linear_part_9_tile = (float *)(void *)(part->work + 41856); /* [j: 32] */
-    float *const linear_part_8_tile = (float *)(void *)(part->work + 41984); /* [j: 32] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-            (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-            /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-            transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
+    float *const query_features = (float *)(void *)(part->work + 128); /* [d: 64, j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 8320); /* [t_key: 32] */
+    float *const score = (float *)(void *)(part->work + 8320); /* [t_key: 32, j: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 12416); /* [j: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 12544); /* [f: 64, j: 32] */
+    float *const query = (float *)(void *)(part->work + 20736); /* [f: 64, j: 32] */
+    float *const score_2 = (float *)(void *)(part->work + 12544); /* [t_key: 32, j: 32] */
+    float *const weight = (float *)(void *)(part->work + 16640); /* [t_key: 32, j: 32] */
+    float *const sum = (float *)(void *)(part->work + 28928); /* [d: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 37120); /* [d: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 128); /* [j: 32] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 45312); /* [j: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 45440); /* [j: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 45568); /* [j: 32] */
+    float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + (b * kv_heads + g) * n_k : NULL;
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const k_tile_2 = (float *)(void *)(part->work + 45696); /* [d: 64, j: 32] */
+    float *const linear_part_4_tile = (float *)(void *)(part->work + 53888); /* [d: 64, j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(part->work + 62080); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 70272); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 70400); /* [j: 32] */
+    float *const k_tile_3 = (float *)(void *)(part->work + 70528); /* [d: 64, t_key: 32] */
+    float *const beta_tile = (float *)(void *)(part->work + 12544); /* [t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(part->work + 78720); /* [e: 64, t_key: 32] */
+    float *const linear_part_5_tile = (float *)(void *)(part->work + 86912); /* [d: 64, j: 32] */
+    float *const linear_part_6_tile = (float *)(void *)(part->work + 95104); /* [j: 32] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        if (dk) {
+            /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
+            transpose_any(linear_part_4 + j0 * linear_part_4_row, linear_part_4_row, j1 - j0, 64, linear_part_4_tile,
                 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                for (int64_t d = 0; d < 64; d++) linear_part_4_tile[d * 32 + j] = 0;
+        }
+        /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+        transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
+        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        if (dk) {
             /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
+            transpose_any(linear_part_5 + j0 * linear_part_5_row, linear_part_5_row, j1 - j0, 64, linear_part_5_tile,
+                32);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t d = 0; d < 64; d++) linear_part_5_tile[d * 32 + j] = 0;
+        }
+        if (linear_part_7) {
+            /* linear_part_6_tile = linear_part_6, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                linear_part_5_tile[j] = j < j1 - j0 ? linear_part_5[(j0 + j)] : 0;
-            /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                linear_part_4_tile[j] = j < j1 - j0 ? linear_part_4[(j0 + j)] : 0;
-            /* linear_part_9_tile = linear_part_9, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                linear_part_9_tile[j] = j < j1 - j0 ? linear_part_9[(j0 + j)] : 0;
-            /* linear_part_8_tile = linear_part_8, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                linear_part_8_tile[j] = j < j1 - j0 ? linear_part_8[(j0 + j)] : 0;
-            /* query_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(query_sum + j, splat_any(0.0f));
+                linear_part_6_tile[j] = j < j1 - j0 ? linear_part_6[(j0 + j)] : 0;
+        }
+        /* query_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(query_sum + j, splat_any(0.0f));
+        }
+        /* query_sum += k_tile_2 * k_tile_2 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any query_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                query_sum_in[vector] = (vec_any){0};
             }
-            /* query_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                vec_any query_sum_in[2];
+            for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    query_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_2_18 = load_any(k_tile_2 + d * 32 + j);
-                        query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
+                    const vec_any k_tile_2_18 = load_any(k_tile_2 + d * 32 + j);
+                    query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
                 }
             }
-            /* k_tile_2 = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any query_sum_19 = load_any(query_sum + j);
-                const vec_any t_20 = pick_any(query_sum_19 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_19));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile_2 + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_20);
-                }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
             }
-            /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
-            dot8_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
+        }
+        if (dk) {
             /* query_sum_2 = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(query_sum_2 + j, splat_any(0.0f));
             }
-            /* query_sum_2 += sum_from_state * neg(k_tile_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) +
-               (log_decay_chunk_low - log_decay_k ... */
-            const float log_decay_chunk_21 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_22 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_23 = exp2_any(((log_decay_chunk_21 - load_any(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_22 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                vec_any query_sum_2_in = (vec_any){0};
-                for (int64_t f = 0; f < 64; f++) {
-                    query_sum_2_in += load_any(sum_from_state + f * 32 + j) * (-(load_any(k_tile_2 + f * 32 + j) *
-                        t_23));
-                }
-                store_any(query_sum_2 + j, load_any(query_sum_2 + j) + query_sum_2_in);
+        }
+        /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
+        dot7_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
+        /* query_features = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum));
+           query_sum_2 += linear_part_4_tile * (k_tile ... */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any query_sum_20 = load_any(query_sum + j);
+            const mask_any t_21 = query_sum_20 == 0.0f;
+            const vec_any t_22 = sqrt_any(query_sum_20);
+            const vec_any t_23 = 1.0f / t_22;
+            const vec_any t_24 = pick_any(t_21, splat_any(0.0f), t_23);
+            const vec_any t_25 = pick_any(t_21, splat_any(0.0f), (-(t_23 * (0.5f / t_22))) / t_22);
+            vec_any query_sum_2_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_2_19 = load_any(k_tile_2 + d * 32 + j);
+                store_any(query_features + d * 32 + j, k_tile_2_19 * t_24);
+                query_sum_2_in += load_any(linear_part_4_tile + d * 32 + j) * (k_tile_2_19 * t_25);
+                store_any(sum + d * 32 + j, splat_any(0.0f));
+                store_any(sum_compensation + d * 32 + j, splat_any(0.0f));
             }
+            store_any(query_sum_2 + j, load_any(query_sum_2 + j) + query_sum_2_in);
+        }
+        if (linear_part_7) {
+            /* query_sum_4 = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(query_sum_4 + j, splat_any(0.0f));
+            }
+        }
+        /* query = sum_from_state * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+           log_decay_k_low_tile_2)) * 1.4426 ... */
+        const float log_decay_chunk_27 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_28 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_29 = exp2_any(((log_decay_chunk_27 - load_any(log_decay_k_tile_2 + j)) +
+                (log_decay_chunk_low_28 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+            vec_any query_sum_4_in = (vec_any){0};
+            for (int64_t f = 0; f < 64; f++) {
+                const vec_any sum_from_state_26 = load_any(sum_from_state + f * 32 + j);
+                store_any(query + f * 32 + j, sum_from_state_26 * t_29);
+                query_sum_4_in += sum_from_state_26 * (-(load_any(query_features + f * 32 + j) * t_29));
+            }
+            store_any(query_sum_4 + j, load_any(query_sum_4 + j) + query_sum_4_in);
+        }
+        if (linear_part_7) {
             /* row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(row_sum + j, splat_any(0.0f));
                 store_any(row_sum_compensation + j, splat_any(0.0f));
             }
-            /* the ranges of t_key that some query of the tile may see */
-            struct attn_range t_key_range[] = {
-                {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
-                {j0 + 1, 0},
-            };
-            const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
-            /* the ranges that every query of the tile sees */
-            struct attn_range t_key_inside[] = {
-                {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
-                {j1, 0},
-            };
-            const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
-            for (int64_t piece = 0; piece < t_key_ranges; piece++) {
-                for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
-                    t_key0 += 32) {
-                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                    /* k_tile_3 = k, with zeros beyond the last row */
-                    transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
-                    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                        for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
-                    if (beta_array_row == 1) {
-                        /* beta_tile = beta_array, with zeros beyond the last row */
-                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-                    } else {
-                        /* beta_tile = beta_array, with zeros beyond the last row */
-                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                            beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] :
-                                0;
+        }
+        /* the ranges of t_key that some query of the tile may see */
+        struct attn_range t_key_range[] = {
+            {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
+            {j0 + 1, 0},
+        };
+        const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
+        /* the ranges that every query of the tile sees */
+        struct attn_range t_key_inside[] = {
+            {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
+            {j1, 0},
+        };
+        const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
+        for (int64_t piece = 0; piece < t_key_ranges; piece++) {
+            for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
+                t_key0 += 32) {
+                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                /* k_tile_3 = k, with zeros beyond the last row */
+                transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
+                } else {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
+                }
+                /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+                transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+                    linear_part_2_tile, 32);
+                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                    for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
+                /* key_sum_2 = 0.0f */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    store_any(key_sum_2 + t_key, splat_any(0.0f));
+                }
+                /* key_sum_2 += k_tile_3 * k_tile_3 */
+                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                    vec_any key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        key_sum_2_in[vector] = (vec_any){0};
                     }
-                    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-                    transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                        linear_part_2_tile, 32);
-                    for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-                    /* key_sum_2 = 0.0f */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                        store_any(key_sum_2 + t_key, splat_any(0.0f));
-                    }
-                    /* key_sum_2 += k_tile_3 * k_tile_3 */
-                    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                        vec_any key_sum_2_in[2];
+                    for (int64_t d = 0; d < 64; d++) {
                         UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                            key_sum_2_in[vector] = (vec_any){0};
+                            const vec_any k_tile_3_30 = load_any(k_tile_3 + d * 32 + t_key);
+                            key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
                         }
-                        for (int64_t d = 0; d < 64; d++) {
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                const vec_any k_tile_3_24 = load_any(k_tile_3 + d * 32 + t_key);
-                                key_sum_2_in[vector] += k_tile_3_24 * k_tile_3_24;
+                    }
+                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                        store_any(key_sum_2 + t_key, load_any(key_sum_2 + t_key) + key_sum_2_in[vector]);
+                    }
+                }
+                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any key_sum_2_31 = load_any(key_sum_2 + t_key);
+                    const vec_any t_32 = pick_any(key_sum_2_31 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_2_31));
+                    for (int64_t d = 0; d < 64; d++) {
+                        store_any(k_tile_3 + d * 32 + t_key, load_any(k_tile_3 + d * 32 + t_key) * t_32);
+                    }
+                }
+                if (linear_part_7) {
+                    /* score[t_key][j] = sum over d of k_tile_3 * query_features */
+                    dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, k_tile_3, query_features, score);
+                }
+                /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any beta_tile_33 = load_any(beta_tile + t_key);
+                    for (int64_t e = 0; e < 64; e++) {
+                        store_any(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_any(linear_part_2_tile + e * 32 +
+                            t_key) * beta_tile_33));
+                    }
+                }
+                /* score_2[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
+                dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score_2);
+                if (dk) {
+                    /* weight = score_2 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                       log_decay_k_low_tile_2)) * 1.442695f) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any log_decay_k_tile_2_34 = load_any(log_decay_k_tile_2 + j);
+                        const vec_any log_decay_k_low_tile_2_35 = load_any(log_decay_k_low_tile_2 + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            store_any(weight + t_key * 32 + j, load_any(score_2 + t_key * 32 + j) *
+                                exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_34) +
+                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_35)) * 1.442695f));
+                        }
+                    }
+                }
+                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
+                    t_key1)) { /* the tile is partly outside the mask */
+                    if (dk) {
+                        /* weight = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), weight, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const ints_any t_36 = j0 + j + lane_any;
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                store_any(weight + t_key * 32 + j, pick_any(__builtin_convertvector((t_36 < (t_key0 +
+                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_36), mask_any),
+                                    load_any(weight + t_key * 32 + j), splat_any(0.0f)));
                             }
                         }
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                            store_any(key_sum_2 + t_key, load_any(key_sum_2 + t_key) + key_sum_2_in[vector]);
-                        }
                     }
-                    /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                        const vec_any key_sum_2_25 = load_any(key_sum_2 + t_key);
-                        const vec_any t_26 = pick_any(key_sum_2_25 == 0.0f, splat_any(0.0f),
-                            1.0f / sqrt_any(key_sum_2_25));
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_any(k_tile_3 + d * 32 + t_key, load_any(k_tile_3 + d * 32 + t_key) * t_26);
+                }
+                if (dk) {
+                    /* sum[d][j] += sum over t_key of k_tile_3 * weight */
+                    if (__builtin_expect((!attn_covers(t_key_inside, t_key_insides, t_key0,
+                        t_key1)) && !finite_any(k_tile_3, 32, 64, t_key1 - t_key0),
+                        0)) { /* infinity and NaN affect only queries that see them */
+                        dot15_any(round_up(j1 - j0, 4), t_key1 - t_key0, k_tile_3, weight, sum, sum_compensation);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            mask_any in_region[8] = {0};
+                            if (finite_any(k_tile_3 + t_key * 1, 32, 64, 1)) continue;
+                            const int64_t t_38 = (max(t_key0 + t_key, 0) / 32) * 32;
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const ints_any t_37 = j0 + j + lane_any;
+                                in_region[j / 4] = __builtin_convertvector((t_37 < (t_key0 + t_key)) & (t_38 <= t_37),
+                                    mask_any);
+                            }
+                            add_seen_any(64, sum, 32, k_tile_3 + t_key * 1, 32, weight + t_key * 32, in_region,
+                                j1 - j0);
                         }
-                    }
-                    /* score[t_key][j] = sum over d of k_tile_3 * k_tile_2 */
-                    dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, k_tile_3, k_tile_2, score);
-                    /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                        const vec_any beta_tile_27 = load_any(beta_tile + t_key);
-                        for (int64_t e = 0; e < 64; e++) {
-                            store_any(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_any(linear_part_2_tile + e * 32
-                                + t_key) * beta_tile_27));
-                        }
-                    }
-                    /* score_2[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
-                    dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score_2);
+                    } else
+                        dot16_any(round_up(j1 - j0, 4), t_key1 - t_key0, k_tile_3, weight, sum, sum_compensation);
+                }
+                if (linear_part_7) {
                     /* score = score_2 * neg(score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
                        log_decay_k_low_tile_2)) * 1.442695f)) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any log_decay_k_tile_2_28 = load_any(log_decay_k_tile_2 + j);
-                        const vec_any log_decay_k_low_tile_2_29 = load_any(log_decay_k_low_tile_2 + j);
+                        const vec_any log_decay_k_tile_2_39 = load_any(log_decay_k_tile_2 + j);
+                        const vec_any log_decay_k_low_tile_2_40 = load_any(log_decay_k_low_tile_2 + j);
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                             store_any(score + t_key * 32 + j, load_any(score_2 + t_key * 32 + j) * (-(load_any(score +
-                                t_key * 32 + j) * exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_28) +
-                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_29)) * 1.442695f))));
+                                t_key * 32 + j) * exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_39) +
+                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_40)) * 1.442695f))));
                         }
                     }
-                    if (!attn_covers(t_key_inside, t_key_insides, t_key0,
-                        t_key1)) { /* the tile is partly outside the mask */
+                }
+                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
+                    t_key1)) { /* the tile is partly outside the mask */
+                    if (linear_part_7) {
                         /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_30 = j0 + j + lane_any;
+                            const ints_any t_41 = j0 + j + lane_any;
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_any(score + t_key * 32 + j, pick_any(__builtin_convertvector((t_30 < (t_key0 +
-                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_30), mask_any),
+                                store_any(score + t_key * 32 + j, pick_any(__builtin_convertvector((t_41 < (t_key0 +
+                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_41), mask_any),
                                     load_any(score + t_key * 32 + j), splat_any(0.0f)));
                             }
                         }
                     }
+                }
+                if (linear_part_7) {
                     /* row_sum += score */
                     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                         vec_any row_sum_in[2];
@@ -13487,32 +10628,68 @@ APART void gated_deltanet_linear_dlog_decay_k_queries_any(const struct call *cal
                     }
                 }
             }
-            /* linear_part_5_tile = ((((select(m == 0, linear_part_8_tile, 0.0f) + select(m == 0, linear_part_9_tile,
-               0.0f)) + select(m == 0, q ... */
-            const int t_31 = m == 0;
+        }
+        if (dk) {
+            /* query_sum_3 = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(linear_part_5_tile + j, (((((t_31 ? load_any(linear_part_8_tile + j) : splat_any(0.0f)) +
-                    (t_31 ? load_any(linear_part_9_tile + j) : splat_any(0.0f))) + (t_31 ? load_any(query_sum_2 + j) :
-                    splat_any(0.0f))) + (t_31 ? load_any(linear_part_4_tile + j) : splat_any(0.0f))) + (t_31 ?
-                    load_any(row_sum + j) : splat_any(0.0f))) + (t_31 ? load_any(linear_part_5_tile + j) :
-                    splat_any(0.0f)));
+                store_any(query_sum_3 + j, splat_any(0.0f));
             }
-            if (dlog_decay_k) {
-                /* dlog_decay_k = linear_part_5_tile */
-                for (int64_t j = 0; j < j1 - j0; j++)
-                    dlog_decay_k[m * dlog_decay_k_head + (j0 + j)] = linear_part_5_tile[j];
+            /* linear_part_5_tile = (linear_part_5_tile + query) + sum;
+               query_sum_3 += linear_part_5_tile * (k_tile_2 * select(query_sum == 0.0 ... */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any query_sum_44 = load_any(query_sum + j);
+                const vec_any t_45 = sqrt_any(query_sum_44);
+                const vec_any t_46 = pick_any(query_sum_44 == 0.0f, splat_any(0.0f),
+                    (-((1.0f / t_45) * (0.5f / t_45))) / t_45);
+                vec_any query_sum_3_in = (vec_any){0};
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any linear_part_5_tile_42 = load_any(linear_part_5_tile + d * 32 + j);
+                    const vec_any linear_part_5_tile_new43 = (linear_part_5_tile_42 + load_any(query + d * 32 + j)) +
+                        load_any(sum + d * 32 + j);
+                    store_any(linear_part_5_tile + d * 32 + j, linear_part_5_tile_new43);
+                    query_sum_3_in += linear_part_5_tile_new43 * (load_any(k_tile_2 + d * 32 + j) * t_46);
+                }
+                store_any(query_sum_3 + j, load_any(query_sum_3 + j) + query_sum_3_in);
             }
+            /* k_tile_2 = (((linear_part_4_tile * select(query_sum == 0.0f, 0.0f,
+               1.0f / sqrt(query_sum))) + (query_sum_2 * (k_tile_2 * 2.0f))) ... */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any query_sum_47 = load_any(query_sum + j);
+                const vec_any t_48 = pick_any(query_sum_47 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_47));
+                const vec_any query_sum_2_49 = load_any(query_sum_2 + j);
+                const vec_any query_sum_3_51 = load_any(query_sum_3 + j);
+                for (int64_t d = 0; d < 64; d++) {
+                    const vec_any t_50 = load_any(k_tile_2 + d * 32 + j) * 2.0f;
+                    store_any(k_tile_2 + d * 32 + j, (((load_any(linear_part_4_tile + d * 32 + j) * t_48) +
+                        (query_sum_2_49 * t_50)) + (load_any(linear_part_5_tile + d * 32 + j) * t_48)) + (query_sum_3_51
+                        * t_50));
+                }
+            }
+        }
+        if (linear_part_7) {
+            /* linear_part_6_tile = (linear_part_6_tile + query_sum_4) + row_sum */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(linear_part_6_tile + j, (load_any(linear_part_6_tile + j) + load_any(query_sum_4 + j)) +
+                    load_any(row_sum + j));
+            }
+            /* linear_part_7 = linear_part_6_tile */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                linear_part_7[(j0 + j)] = linear_part_6_tile[j];
+        }
+        if (dk) {
+            /* dk = k_tile_2, transposed back */
+            transpose_out_any(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
         }
     }
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void gated_deltanet_linear_dlog_decay_k_any(const struct call *call, int64_t task, struct part *part)
+static void gated_deltanet_linear_linear_part_7_dk_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_dlog_decay_k_begin_any(call, task, part, iteration);
+        gated_deltanet_linear_linear_part_7_dk_begin_any(call, task, part, iteration);
     synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
@@ -13520,19 +10697,72 @@ static void gated_deltanet_linear_dlog_decay_k_any(const struct call *call, int6
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dlog_decay_k_keys_any(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_7_dk_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_dlog_decay_k_fold_any(call, task, part, iteration);
+                gated_deltanet_linear_linear_part_7_dk_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
         for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_dlog_decay_k_queries_any(call, task, part, iteration);
+            gated_deltanet_linear_linear_part_7_dk_queries_any(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(part);
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
+static void gated_deltanet_linear_dbeta_dlog_decay_k_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
+    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
+    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
+        + m) * call->dlog_decay_k_at.head : NULL;
+    float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
+    float *const linear_part_7_tile = (float *)(void *)(work + 128); /* [j: 32] */
+    float *const linear_part_8_tile = (float *)(void *)(work + 256); /* [j: 32] */
+    if (dbeta_array) {
+        /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            linear_part_3_tile[j] = j < j1 - j0 ? linear_part_3[(j0 + j)] : 0;
+    }
+    if (dlog_decay_k) {
+        /* linear_part_7_tile = linear_part_7, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            linear_part_7_tile[j] = j < j1 - j0 ? linear_part_7[(j0 + j)] : 0;
+        /* linear_part_8_tile = linear_part_8, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+            linear_part_8_tile[j] = j < j1 - j0 ? linear_part_8[(j0 + j)] : 0;
+    }
+    /* linear_part_3_tile = select(m == 0, linear_part_3_tile, 0.0f); linear_part_7_tile = select(m == 0,
+       linear_part_7_tile + linear_p ... */
+    const int t_0 = m == 0;
+    for (int64_t j = 0; j < j1 - j0; j += 4) {
+        store_any(linear_part_3_tile + j, t_0 ? load_any(linear_part_3_tile + j) : splat_any(0.0f));
+        store_any(linear_part_7_tile + j, t_0 ? load_any(linear_part_7_tile + j) + load_any(linear_part_8_tile + j) :
+            splat_any(0.0f));
+    }
+    if (dbeta_array) {
+        /* dbeta_array = linear_part_3_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dbeta_array[(j0 + j)] = linear_part_3_tile[j];
+    }
+    if (dlog_decay_k) {
+        /* dlog_decay_k = linear_part_7_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dlog_decay_k[(j0 + j)] = linear_part_7_tile[j];
+    }
 }
 
 /* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
@@ -14094,20 +11324,16 @@ int gated_deltanet_forward(const struct attn_problem *problem, const struct gate
 /* ==== the gradients ==== */
 /* Backward runs in parts. The first part computes the saved values if forward has not saved them. Each later part
    computes some of the gradients. */
-INLINE int wanted_0(const struct call *call) { return call->linear_part_0 != NULL; }
-INLINE int wanted_1(const struct call *call) { return call->linear_part_1 || call->linear_part_7 || call->linear_part_9;
+INLINE int wanted_0(const struct call *call) { return call->dq || call->dlog_decay_q || call->linear_part_0; }
+INLINE int wanted_1(const struct call *call) { return call->linear_part_1 || call->linear_part_5 || call->linear_part_6;
     }
-INLINE int wanted_2(const struct call *call) { return call->dq || call->dlog_decay_q; }
-INLINE int wanted_3(const struct call *call) { return call->linear_part_2 != NULL; }
-INLINE int wanted_4(const struct call *call) { return call->linear_part_8 != NULL; }
-INLINE int wanted_5(const struct call *call) { return call->dv != NULL; }
-INLINE int wanted_6(const struct call *call) { return call->linear_part_3 || call->linear_part_5 || call->linear_part_6;
+INLINE int wanted_2(const struct call *call) { return call->linear_part_2 != NULL; }
+INLINE int wanted_3(const struct call *call) { return call->dv != NULL; }
+INLINE int wanted_4(const struct call *call) { return call->linear_part_3 || call->linear_part_4 || call->linear_part_8;
     }
-INLINE int wanted_7(const struct call *call) { return call->linear_part_4 != NULL; }
-INLINE int wanted_8(const struct call *call) { return call->dk != NULL; }
-INLINE int wanted_9(const struct call *call) { return call->dbeta_array != NULL; }
-INLINE int wanted_10(const struct call *call) { return call->dlog_decay_k != NULL; }
-INLINE int wanted_11(const struct call *call) { return call->dgate_array != NULL; }
+INLINE int wanted_5(const struct call *call) { return call->linear_part_7 || call->dk; }
+INLINE int wanted_6(const struct call *call) { return call->dbeta_array || call->dlog_decay_k; }
+INLINE int wanted_7(const struct call *call) { return call->dgate_array != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
@@ -14116,166 +11342,112 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_0_v4, .tile = 0, .own = 61952,
-            .of_token = 4160, .wanted = wanted_0};
+        return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v4, .tile = 0, .own = 86656,
+            .of_token = 4160, .in_keys = 1, .wanted = wanted_0};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_0_v3, .tile = 0, .own = 61952,
-            .of_token = 4160, .wanted = wanted_0};
+        return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v3, .tile = 0, .own = 86656,
+            .of_token = 4160, .in_keys = 1, .wanted = wanted_0};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_linear_part_0_any, .tile = 0, .own = 61952, .of_token = 4160,
-        .wanted = wanted_0};
+    return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_any, .tile = 0, .own = 86656,
+        .of_token = 4160, .in_keys = 1, .wanted = wanted_0};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v4, .tile = 0,
-            .own = 74240, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384,
+        return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_v4, .tile = 0,
+            .own = 78592, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384,
             .slots = 4, .together = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_v3, .tile = 0,
-            .own = 74240, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384,
+        return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_v3, .tile = 0,
+            .own = 78592, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384,
             .slots = 4, .together = 1};
 #endif
-    return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_7_linear_part_9_any, .tile = 0,
-        .own = 74240, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
+    return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_any, .tile = 0,
+        .own = 78592, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
         .together = 1};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.head = gated_deltanet_linear_dq_dlog_decay_q_v4, .tile = 0, .own = 70528,
-            .of_token = 4160, .in_keys = 1, .wanted = wanted_2, .shared = 32768, .slot = 16384, .slots = 4,
-            .together = 1};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.head = gated_deltanet_linear_dq_dlog_decay_q_v3, .tile = 0, .own = 70528,
-            .of_token = 4160, .in_keys = 1, .wanted = wanted_2, .shared = 32768, .slot = 16384, .slots = 4,
-            .together = 1};
-#endif
-    return (struct version){.head = gated_deltanet_linear_dq_dlog_decay_q_any, .tile = 0, .own = 70528,
-        .of_token = 4160, .in_keys = 1, .wanted = wanted_2, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-    case 3:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
         return (struct version){.rows = gated_deltanet_linear_linear_part_2_v4, .tile = 0, .own = 62336,
-            .of_token = 4160, .wanted = wanted_3};
+            .of_token = 4160, .wanted = wanted_2};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.rows = gated_deltanet_linear_linear_part_2_v3, .tile = 0, .own = 62336,
-            .of_token = 4160, .wanted = wanted_3};
+            .of_token = 4160, .wanted = wanted_2};
 #endif
     return (struct version){.rows = gated_deltanet_linear_linear_part_2_any, .tile = 0, .own = 62336, .of_token = 4160,
-        .wanted = wanted_3};
-    case 4:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_8_v4, .tile = 32, .own = 33280,
-            .of_token = 4160, .wanted = wanted_4, .of_keys = OF_KEY_HEAD};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_8_v3, .tile = 32, .own = 33280,
-            .of_token = 4160, .wanted = wanted_4, .of_keys = OF_KEY_HEAD};
-#endif
-    return (struct version){.rows = gated_deltanet_linear_linear_part_8_any, .tile = 32, .own = 33280, .of_token = 4160,
-        .wanted = wanted_4, .of_keys = OF_KEY_HEAD};
-    case 5:
+        .wanted = wanted_2};
+    case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.rows = gated_deltanet_linear_dv_v4, .tile = 32, .own = 8320, .of_token = 4160,
-            .wanted = wanted_5, .of_keys = OF_KEY_HEAD};
+            .wanted = wanted_3, .of_keys = OF_KEY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.rows = gated_deltanet_linear_dv_v3, .tile = 32, .own = 8320, .of_token = 4160,
-            .wanted = wanted_5, .of_keys = OF_KEY_HEAD};
+            .wanted = wanted_3, .of_keys = OF_KEY_HEAD};
 #endif
     return (struct version){.rows = gated_deltanet_linear_dv_any, .tile = 32, .own = 8320, .of_token = 4160,
-        .wanted = wanted_5, .of_keys = OF_KEY_HEAD};
+        .wanted = wanted_3, .of_keys = OF_KEY_HEAD};
+    case 4:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_v4, .tile = 0,
+            .own = 103040, .of_token = 4160, .wanted = wanted_4, .shared = 32768, .slot = 16384, .slots = 4,
+            .together = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_v3, .tile = 0,
+            .own = 103040, .of_token = 4160, .wanted = wanted_4, .shared = 32768, .slot = 16384, .slots = 4,
+            .together = 1};
+#endif
+    return (struct version){.head = gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_any, .tile = 0,
+        .own = 103040, .of_token = 4160, .wanted = wanted_4, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+    case 5:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = gated_deltanet_linear_linear_part_7_dk_v4, .tile = 0, .own = 95232,
+            .of_token = 4160, .wanted = wanted_5, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = gated_deltanet_linear_linear_part_7_dk_v3, .tile = 0, .own = 95232,
+            .of_token = 4160, .wanted = wanted_5, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+#endif
+    return (struct version){.head = gated_deltanet_linear_linear_part_7_dk_any, .tile = 0, .own = 95232,
+        .of_token = 4160, .wanted = wanted_5, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     case 6:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.head = gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v4, .tile = 0,
-            .own = 98688, .of_token = 4160, .wanted = wanted_6, .shared = 32768, .slot = 16384, .slots = 4,
-            .together = 1};
+        return (struct version){.rows = gated_deltanet_linear_dbeta_dlog_decay_k_v4, .tile = 32, .own = 384,
+            .of_token = 4160, .wanted = wanted_6, .of_keys = OF_QUERY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.head = gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_v3, .tile = 0,
-            .own = 98688, .of_token = 4160, .wanted = wanted_6, .shared = 32768, .slot = 16384, .slots = 4,
-            .together = 1};
+        return (struct version){.rows = gated_deltanet_linear_dbeta_dlog_decay_k_v3, .tile = 32, .own = 384,
+            .of_token = 4160, .wanted = wanted_6, .of_keys = OF_QUERY_HEAD};
 #endif
-    return (struct version){.head = gated_deltanet_linear_linear_part_3_linear_part_5_linear_part_6_any, .tile = 0,
-        .own = 98688, .of_token = 4160, .wanted = wanted_6, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-    case 7:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_4_v4, .tile = 32, .own = 33280,
-            .of_token = 4160, .wanted = wanted_7, .of_keys = OF_KEY_HEAD};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_4_v3, .tile = 32, .own = 33280,
-            .of_token = 4160, .wanted = wanted_7, .of_keys = OF_KEY_HEAD};
-#endif
-    return (struct version){.rows = gated_deltanet_linear_linear_part_4_any, .tile = 32, .own = 33280, .of_token = 4160,
-        .wanted = wanted_7, .of_keys = OF_KEY_HEAD};
-    case 8:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.head = gated_deltanet_linear_dk_v4, .tile = 0, .own = 78464, .of_token = 4160,
-            .wanted = wanted_8, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.head = gated_deltanet_linear_dk_v3, .tile = 0, .own = 78464, .of_token = 4160,
-            .wanted = wanted_8, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-#endif
-    return (struct version){.head = gated_deltanet_linear_dk_any, .tile = 0, .own = 78464, .of_token = 4160,
-        .wanted = wanted_8, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-    case 9:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_dbeta_v4, .tile = 32, .own = 128, .of_token = 4160,
-            .wanted = wanted_9, .of_keys = OF_QUERY_HEAD};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_dbeta_v3, .tile = 32, .own = 128, .of_token = 4160,
-            .wanted = wanted_9, .of_keys = OF_QUERY_HEAD};
-#endif
-    return (struct version){.rows = gated_deltanet_linear_dbeta_any, .tile = 32, .own = 128, .of_token = 4160,
-        .wanted = wanted_9, .of_keys = OF_QUERY_HEAD};
-    case 10:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.head = gated_deltanet_linear_dlog_decay_k_v4, .tile = 0, .own = 42112,
-            .of_token = 4160, .wanted = wanted_10, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.head = gated_deltanet_linear_dlog_decay_k_v3, .tile = 0, .own = 42112,
-            .of_token = 4160, .wanted = wanted_10, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-#endif
-    return (struct version){.head = gated_deltanet_linear_dlog_decay_k_any, .tile = 0, .own = 42112, .of_token = 4160,
-        .wanted = wanted_10, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
+    return (struct version){.rows = gated_deltanet_linear_dbeta_dlog_decay_k_any, .tile = 32, .own = 384,
+        .of_token = 4160, .wanted = wanted_6, .of_keys = OF_QUERY_HEAD};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.rows = gated_deltanet_linear_terms_dgate_v4, .tile = 64, .own = 512, .of_pair = 128,
-            .wanted = wanted_11, .of_keys = OF_QUERY_HEAD};
+            .wanted = wanted_7, .of_keys = OF_QUERY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.rows = gated_deltanet_linear_terms_dgate_v3, .tile = 64, .own = 512, .of_pair = 128,
-            .wanted = wanted_11, .of_keys = OF_QUERY_HEAD};
+            .wanted = wanted_7, .of_keys = OF_QUERY_HEAD};
 #endif
     return (struct version){.rows = gated_deltanet_linear_terms_dgate_any, .tile = 64, .own = 512, .of_pair = 128,
-        .wanted = wanted_11, .of_keys = OF_QUERY_HEAD};
+        .wanted = wanted_7, .of_keys = OF_QUERY_HEAD};
     }
 }
 
@@ -14328,7 +11500,7 @@ static size_t part_bytes_a_thread(int64_t n_k)
     const struct version terms = terms_version();
     size_t bytes = bytes_a_thread(&terms);
     for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
-        for (int part = 0; part < 12 && (k == 0 || part_from[k] <= n_k); part++) {
+        for (int part = 0; part < 8 && (k == 0 || part_from[k] <= n_k); part++) {
             const struct version v = part_version(part, part_from[k]);
             if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
         }
@@ -14347,47 +11519,43 @@ static size_t set_totals(struct call *call, const struct gated_deltanet_gradient
     }
     if (at > most) most = at;
     at = 0;
-    if (call->dk || call->dgate_array || call->dq || call->dbeta_array) call->linear_part_0 = (float *)(void *)(left +
-        at);
+    if (call->dk || call->dgate_array || call->dbeta_array) call->linear_part_0 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
     call->linear_part_0_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
-    if (call->dv || call->dbeta_array || call->dgate_array || call->dk) call->linear_part_1 = (float *)(void *)(left +
+    if (call->dv || call->dbeta_array || call->dk || call->dgate_array) call->linear_part_1 = (float *)(void *)(left +
         at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
     call->linear_part_1_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
-    if (call->dv || call->dbeta_array || call->dgate_array || call->dk) call->linear_part_2 = (float *)(void *)(left +
+    if (call->dv || call->dbeta_array || call->dk || call->dgate_array) call->linear_part_2 = (float *)(void *)(left +
         at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
     call->linear_part_2_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
-    if (call->dk) call->linear_part_7 = (float *)(void *)(left + at);
+    if (call->dgate_array) call->linear_part_6 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
+        p->n_k)));
+    if (call->dk) call->linear_part_5 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
-    call->linear_part_7_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
+    call->linear_part_5_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
-    if (call->dk) call->linear_part_6 = (float *)(void *)(left + at);
+    if (call->dk) call->linear_part_4 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
-    call->linear_part_6_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
+    call->linear_part_4_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
     if (call->dbeta_array) call->linear_part_3 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
+    if (call->dgate_array) call->linear_part_7 = (float *)(void *)(left + at);
+    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
+        p->n_k)));
     if (call->dgate_array) call->linear_part_8 = (float *)(void *)(left + at);
-    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
-        p->n_k)));
-    if (call->dgate_array) call->linear_part_9 = (float *)(void *)(left + at);
-    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
-        p->n_k)));
-    if (call->dgate_array) call->linear_part_4 = (float *)(void *)(left + at);
-    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
-        p->n_k)));
-    if (call->dgate_array) call->linear_part_5 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
     if (at > most) most = at;
@@ -14497,7 +11665,7 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
-    for (int part = 0; part < 12; part++) {
+    for (int part = 0; part < 8; part++) {
         const struct version v = part_version(part, keys_of_version(&call.p));
         if (!runs(&v)) return ATTN_EMACHINE;
         if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
@@ -14532,12 +11700,8 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
     if (!error) error = run_part(4, &call, threads, work);
     if (!error) error = run_part(5, &call, threads, work);
     if (!error) error = run_part(6, &call, threads, work);
-    if (!error) error = run_part(7, &call, threads, work);
-    if (!error) error = run_part(8, &call, threads, work);
-    if (!error) error = run_part(9, &call, threads, work);
-    if (!error) error = run_part(10, &call, threads, work);
     if (!error) error = make_prefix_gradients(&call, threads, work, bytes);
-    if (!error) error = run_part(11, &call, threads, work);
+    if (!error) error = run_part(7, &call, threads, work);
     if (!error && call.sharing > 1 && (call.dq || call.dk)) {
         const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
         call.p.heads = call.p.kv_heads = call.p.key_heads;

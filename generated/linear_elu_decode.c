@@ -469,6 +469,38 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
+/* Like dot_v4 with `update` 0, for the first lane only: c[r][0] = sum over t of a[t][r] * b[t][0]. The rows r of a step
+   are adjacent, so they are in the lanes of up to 8 vectors. The terms are added in the order of dot_v4. The other
+   lanes of c get 0. */
+TARGET_v4 INLINE void some_rows_v4(const int vectors, int64_t steps, const int64_t span, const float *a, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row)
+{
+    const int64_t part = steps > 2 * span ? span : steps;
+    vec_v4 sum[8], whole[8];
+    for (int64_t first = 0; first < steps; first += part) {
+        const int64_t end = min(first + part, steps);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+        for (int64_t t = first; t < end; t++) {
+            const float y = b[t * b_step];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v] += y * load_v4(a + t * a_step + v * 16);
+        }
+        UNROLL for (int v = 0; v < vectors; v++) whole[v] = first ? whole[v] + sum[v] : sum[v];
+    }
+    UNROLL for (int v = 0; v < vectors; v++)
+        for (int l = 0; l < 16; l++, c += c_row) store_v4(c, (vec_v4){whole[v][l]});
+}
+
+/* Computes any number of rows, which is a multiple of 16. */
+TARGET_v4 INLINE void dot_first_lane_v4(const int64_t rows, int64_t steps, const int64_t span, const float *a,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row)
+{
+    int64_t r = 0;
+    for (; r + 8 * 16 <= rows; r += 8 * 16)
+        some_rows_v4(8, steps, span, a + r, a_step, b, b_step, c + r * c_row, c_row);
+    if (rows % (8 * 16))
+        some_rows_v4((int)(rows % (8 * 16) / 16), steps, span, a + r, a_step, b, b_step, c + r * c_row, c_row);
+}
+
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -519,6 +551,10 @@ TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int6
 {
     dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
         b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
+{
+    dot_first_lane_v4(/*rows=*/16, /*steps=*/16, /*span=*/32, a, /*a_step=*/16, b, /*b_step=*/16, c, /*c_row=*/16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1090,6 +1126,9 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* sum_from_state[e][i] = sum over f of state * q_tile */
+            if (i1 - i0 == 1)
+                dot6_v4(state + (chunk - chunk0) * 272, q_tile, sum_from_state);
+            else
             dot1_v4(state + (chunk - chunk0) * 272, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {

@@ -151,11 +151,22 @@ static bool follows(const struct graph *g, int a, int b)
     return found;
 }
 
+/* Whether output b is the solution of a SOLVE that output a needs too. The loops of a compute b then. */
+static bool needs_solution(const struct graph *g, int a, int b)
+{
+    const int v = g->output[b].value;
+    bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed);
+    if (g->value[v].op != GRAPH_SOLVE || g->output[a].value == v) return false;
+    mark(g, g->output[a].value, needed);
+    return needed[v];
+}
+
 /* Whether outputs a and b can share loops: the loops run over the same axes, and neither output is needed to compute
    the other. */
 static bool share_loops(const struct graph *g, int a, int b)
 {
     struct roles x, y;
+    if (needs_solution(g, a, b) || needs_solution(g, b, a)) return true;
     if (graph_find_solve(g) >= 0 ? follows(g, a, b) || follows(g, b, a) : waits_for(g, a) != waits_for(g, b))
         return false;
     if (roles_of(g, a, &x) || roles_of(g, b, &y)) return false;

@@ -246,6 +246,37 @@ static void emit_ahead(struct emitter *x, const struct stmt *s, const struct pro
     emit_call(x, "dot_ahead", all, arguments);
 }
 
+/* Prints the start of a condition: a product with one query has its rows in the lanes, because most lanes of its tile
+   are empty. Prints nothing for products that have no such form. */
+static void emit_first_lane(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *const to = &s->assign[0].to, *const row = &s->operand[0], *const lane = &s->operand[1];
+    const struct axis *const rows = &x->m->axis[s->axes[0]], *const over = &x->m->axis[s->axis];
+    const char *const size = "int64_t ", *const numbers = arena_printf(x->m->arena, "const %s *", x->real);
+    if (!program_keeps_state(&x->c->program) || s->operands != 2 || s->where || s->assign[0].fold != FOLD_SET ||
+        x->l->array[lane->of].paired || x->m->axis[s->axes[1]].source == SIZE_CONSTANT ||
+        rows->source != SIZE_CONSTANT || rows->extent % x->lanes || x->cut[s->axes[0]] ||
+        over->source != SIZE_CONSTANT || x->cut[s->axis] || emit_most_lanes(x, to) != x->lanes ||
+        strcmp(emit_step(x, row, s->axes[0]), "1") != 0)
+        return;
+    const struct product_argument argument[] = {
+        {"rows", size, emit_range(x, s->axes[0])},
+        {"steps", size, emit_range(x, s->axis)},
+        {"span", size, "32"},
+        {"a", numbers, emit_corner(x, s, row)},
+        {"a_step", size, emit_step(x, row, s->axis)},
+        {"b", numbers, emit_corner(x, s, lane)},
+        {"b_step", size, emit_step(x, lane, s->axis)},
+        {"c", arena_printf(x->m->arena, "%s *", x->real), emit_corner(x, s, to)},
+        {"c_row", size, emit_step(x, to, s->axes[0])},
+    };
+    emit_line(x, "if (%s == 1)", emit_range(x, s->axes[1]));
+    x->indent += 4;
+    emit_call(x, "dot_first_lane", argument, (int)(sizeof argument / sizeof *argument));
+    x->indent -= 4;
+    emit_line(x, "else");
+}
+
 void emit_dot(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -313,9 +344,10 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         emit_across_region(x, s, argument, arguments, fetched);
     else if (!s->where && !paired && !fetched && rows_of_caller(x, s))
         emit_ahead(x, s, argument, arguments);
-    else if (!s->where)
+    else if (!s->where) {
+        emit_first_lane(x, s);
         emit_call(x, paired ? "dot_paired" : fetched ? "dot_fetched" : "dot", argument, arguments);
-    else
+    } else
         emit_over_region(x, s, argument, arguments);
     if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", position);
 }

@@ -150,10 +150,11 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
                  e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
     template_set(x, "COMPENSATION_OF_COLUMN", e->compensated ? ", compensation ? compensation + x : NULL" : "");
     static const char *const names[] = {
-        "bits",        "bit",          "finite",     "add_seen",         "add_seen_lanes", "block",
-        "parts",       "dot",          "dot_finite", "dot_finite_lanes", "columns",        "dot_along",
-        "dot_fetched", "dot_ahead",    "row",        "finite_stored",    "fetch",          "dot_early",
-        "all_columns", "some_columns", "blocks",     "narrow",           "lanes_in_blocks"};
+        "bits",          "bit",          "finite",      "add_seen",   "add_seen_lanes",
+        "block",         "parts",        "dot",         "dot_finite", "dot_finite_lanes",
+        "columns",       "dot_along",    "dot_fetched", "dot_ahead",  "row",
+        "finite_stored", "fetch",        "dot_early",   "some_rows",  "dot_first_lane",
+        "all_columns",   "some_columns", "blocks",      "narrow",     "lanes_in_blocks"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));

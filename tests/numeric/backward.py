@@ -555,6 +555,14 @@ def checked(folder, suite, spec, spoil):
     return ''
 
 
+def sweeps(folder, suite):
+    """Gradients of the delta rule that sum over the same keys in the same order share a sweep."""
+    said = execute([suite.attnc, 'explain', 'gated_deltanet'], env=suite.environment).stdout
+    parts = [line for line in said.splitlines() if 'parts, one after the other' in line]
+    check(len(parts) == 1 and parts[0].count(';') == 7, str(parts))
+    check('dq, dlog_decay_q;' in parts[0] and 'dbeta, dlog_decay_k;' in parts[0], parts[0])
+
+
 def main():
     suite = Suite(__doc__.split('\n')[0])
     suite.objects = Objects(suite.folder)
@@ -600,6 +608,7 @@ def main():
             suite.case('bits/delta_' + name, bits, suite, spec | {'name': 'bits_d%d' % n, 'dtype': dtypes[n % 2]},
                        (2, 2, 2, 135, 150), n)
             suite.case('memory/delta_' + name, memory, suite, spec | {'name': 'memory_d%d' % n})
+    suite.case('delta_sweeps', sweeps, suite)
     for n, (name, (similarity, mask)) in enumerate(LINEAR.items()):
         spec = base | {'name': 'l%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtypes[n % 6],
                        'algorithm': 'linear',

@@ -476,6 +476,28 @@ static void products(void)
             }
 }
 
+/* Tests that dot_first_lane_T gives the bits of dot_T in the first lane, and 0 in the others. */
+static void first_lanes(void)
+{
+    enum { ROWS_IN_LANES = 11 * LANES, LONGEST = 130 };
+    static REAL a[LONGEST][ROWS_IN_LANES], b[LONGEST][LANES], c[ROWS_IN_LANES][LANES], d[ROWS_IN_LANES][LANES];
+    static const int64_t steps[] = {1, 31, 64, 65, 96, LONGEST};
+    for (int64_t rows = LANES; rows <= ROWS_IN_LANES; rows += LANES)
+        for (size_t n = 0; n < sizeof steps / sizeof *steps; n++) {
+            for (int64_t t = 0; t < steps[n]; t++) {
+                for (int64_t r = 0; r < rows; r++) a[t][r] = (REAL)drawn();
+                for (int x = 0; x < LANES; x++) b[t][x] = (REAL)drawn();
+            }
+            memset(d, 1, sizeof d);
+            dot_T(1, LANES, rows, -1, steps[n], 32, &a[0][0], 1, ROWS_IN_LANES, &b[0][0], LANES, &c[0][0], LANES, 0,
+                  NULL, NULL);
+            dot_first_lane_T(rows, steps[n], 32, &a[0][0], ROWS_IN_LANES, &b[0][0], LANES, &d[0][0], LANES);
+            for (int64_t r = 0; r < rows; r++)
+                for (int x = 0; x < LANES; x++)
+                    if (memcmp(&d[r][x], &(REAL){x ? 0 : c[r][0]}, sizeof(REAL)) != 0) CU_FAIL("a product in one lane");
+        }
+}
+
 /* Tests solve_T against the recurrence, for every length up to a few register blocks. */
 static void solutions(void)
 {
@@ -711,6 +733,7 @@ int main(void)
                                              {"vector/sums", sums},
                                              {"vector/products", products},
                                              {"vector/solutions", solutions},
+                                             {"vector/first_lanes", first_lanes},
                                              {"vector/narrow_products", narrow_products},
                                              {"vector/along", along},
                                              {"vector/unseen", unseen}};

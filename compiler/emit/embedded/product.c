@@ -595,6 +595,38 @@ TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t r
             factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
 }
 
+/* Like dot_T with `update` 0, for the first lane only: c[r][0] = sum over t of a[t][r] * b[t][0]. The rows r of a step
+   are adjacent, so they are in the lanes of up to 8 vectors. The terms are added in the order of dot_T. The other
+   lanes of c get 0. */
+TARGET INLINE void some_rows_T(const int vectors, int64_t steps, const int64_t span, const REAL *a, int64_t a_step,
+    const REAL *b, int64_t b_step, REAL *c, int64_t c_row)
+{
+    const int64_t part = steps > 2 * span ? span : steps;
+    vec_T sum[8], whole[8];
+    for (int64_t first = 0; first < steps; first += part) {
+        const int64_t end = min(first + part, steps);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_T){0};
+        for (int64_t t = first; t < end; t++) {
+            const REAL y = b[t * b_step];
+            UNROLL for (int v = 0; v < vectors; v++) sum[v] += y * load_T(a + t * a_step + v * LANES);
+        }
+        UNROLL for (int v = 0; v < vectors; v++) whole[v] = first ? whole[v] + sum[v] : sum[v];
+    }
+    UNROLL for (int v = 0; v < vectors; v++)
+        for (int l = 0; l < LANES; l++, c += c_row) store_T(c, (vec_T){whole[v][l]});
+}
+
+/* Computes any number of rows, which is a multiple of LANES. */
+TARGET INLINE void dot_first_lane_T(const int64_t rows, int64_t steps, const int64_t span, const REAL *a,
+    int64_t a_step, const REAL *b, int64_t b_step, REAL *c, int64_t c_row)
+{
+    int64_t r = 0;
+    for (; r + 8 * LANES <= rows; r += 8 * LANES)
+        some_rows_T(8, steps, span, a + r, a_step, b, b_step, c + r * c_row, c_row);
+    if (rows % (8 * LANES))
+        some_rows_T((int)(rows % (8 * LANES) / LANES), steps, span, a + r, a_step, b, b_step, c + r * c_row, c_row);
+}
+
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
 TARGET INLINE void row_T(const int vectors, int64_t steps, const REAL *a, int64_t a_step, const STORED *b,
     int64_t b_step, REAL *c)

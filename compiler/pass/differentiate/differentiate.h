@@ -131,6 +131,8 @@ void reverse_solve(struct reversal *x, int number, struct gradient_term t);
 /* Divides the gradients of a SOLVE into parts (parts.c). The last `results` outputs of the graph are the outputs of
    forward. Returns the number of parts, which become the first outputs. */
 int reversal_cut(struct reversal *x, int results);
+/* Adds up terms of the first `outputs` outputs before they are spread over more axes (collect.c). */
+void reversal_collect_terms(struct reversal *x, int outputs);
 
 /* Turns saved row values and row sums into inputs of the gradients. Makes the programs that compute saved row
    values and row sums: c->gradients.saving and c->gradients.row_sums. (save.c) */

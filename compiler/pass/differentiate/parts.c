@@ -22,6 +22,8 @@ struct parts {
     int values;       /* the number of values before rename_rows makes copies */
     struct sweep *of; /* the sweep that each value needs */
     bool *mixed;      /* for each value: whether its operands need different sweeps */
+    bool *needed;     /* for each of the first `known` values: whether an output needs it */
+    int known;
 };
 
 static bool agree(int a, int b, int any)
@@ -108,13 +110,14 @@ static void mark(const struct graph *g, int v, bool *needed)
 static void find_sweeps(struct parts *p)
 {
     struct arena *const arena = p->m->arena;
-    bool *const needed = arena_alloc(arena, (size_t)p->g->values * sizeof *needed);
+    p->needed = arena_alloc(arena, (size_t)p->g->values * sizeof *p->needed);
     p->of = arena_alloc(arena, (size_t)p->g->values * sizeof *p->of);
     p->mixed = arena_alloc(arena, (size_t)p->g->values * sizeof *p->mixed);
-    for (int o = 0; o < p->g->outputs; o++) mark(p->g, p->g->output[o].value, needed);
+    p->known = p->g->values;
+    for (int o = 0; o < p->g->outputs; o++) mark(p->g, p->g->output[o].value, p->needed);
     for (int v = 0; v < p->g->values; v++) {
         find_sweep(p, v);
-        p->mixed[v] &= needed[v];
+        p->mixed[v] &= p->needed[v];
     }
 }
 
@@ -182,6 +185,16 @@ static bool is_plain_sum(const struct parts *p, const struct value *v, const str
     return ref_equal(r, &own);
 }
 
+/* Whether outputs need value `of` only for value v. */
+static bool is_only_user(const struct parts *p, int v, int of)
+{
+    if (graph_is_output(p->g, of)) return false;
+    for (int w = 0; w < p->known; w++)
+        for (int k = 0; k < p->g->value[w].operands && w != v; k++)
+            if (p->g->value[w].operand[k].of == of && p->needed[w]) return false;
+    return true;
+}
+
 /* Makes a part of the sum of all operands of v that one sweep can compute together with operand k. The part
    replaces operand k, and 0 replaces the others. If there are no others, operand k alone becomes a part. */
 static void cut_sum(struct parts *p, int v, int k)
@@ -195,7 +208,7 @@ static void cut_sum(struct parts *p, int v, int k)
         const int of = old.operand[n].of;
         with[n] = expr_leaf(p->m, EXPR_OPERAND, n);
         struct sweep both = s;
-        if (n == k || !p->of[of].any || !merge(&both, &p->of[of]) || graph_uses(p->g, of) != 1) continue;
+        if (n == k || !p->of[of].any || !merge(&both, &p->of[of]) || !is_only_user(p, v, of)) continue;
         if (!e) {
             graph_insert(p->g, p->g->values, first);
             e = reversal_value(p->x, &sum, p->g->values - 1);
@@ -204,7 +217,7 @@ static void cut_sum(struct parts *p, int v, int k)
         with[n] = expr_real(p->m, 0);
         s = both;
     }
-    if (!e || graph_uses(p->g, old.operand[k].of) != 1) {
+    if (!e || !is_only_user(p, v, old.operand[k].of)) {
         cut_whole(p, source_of(p, old.operand[k].of));
         return;
     }
@@ -234,6 +247,20 @@ static void cut_operands(struct parts *p, int v)
     }
 }
 
+/* Makes a part of what an output spreads over more axes, such as the axis of heads. Other outputs can share loops with
+   the part. */
+static void cut_output(struct parts *p, int v)
+{
+    const struct value *const value = &p->g->value[v];
+    if (value->op != GRAPH_MAP || value->operands != 1 || !p->of[value->operand[0].of].any) return;
+    const int of = value->operand[0].of;
+    bool spread = false;
+    for (int k = 0; k < value->rank; k++)
+        spread |= !ref_uses_axis(&value->operand[0], value->axes[k]) &&
+                  p->m->axis[value->axes[k]].source != SIZE_CONSTANT;
+    if (spread && !is_carried_state(p->x, of)) cut_whole(p, of);
+}
+
 /* Returns the number of a value that is equal to v and reads no parts: a copy, or v itself. v is the output of
    forward, or a value that the output depends on. made[v] is 1 + this number, or 0 if it is not made yet. */
 static int copy_of(struct parts *p, int v, int *made)
@@ -254,6 +281,49 @@ static int copy_of(struct parts *p, int v, int *made)
     if (changed) graph_insert(p->g, p->g->values, copy);
     made[v] = (changed ? p->g->values - 1 : v) + 1;
     return made[v] - 1;
+}
+
+/* ---- outputs of the loops that compute the solution ---- */
+
+/* Whether v needs a part other than the solution. */
+static bool needs_other_part(const struct parts *p, int v, int parts)
+{
+    const struct value *const value = &p->g->value[v];
+    if (v == p->x->solution) return false;
+    for (int o = parts; o < p->g->outputs && value->op == GRAPH_INPUT; o++)
+        if (strcmp(p->g->output[o].name, value->name) == 0) return true;
+    for (int k = 0; k < value->operands; k++)
+        if (needs_other_part(p, value->operand[k].of, parts)) return true;
+    return false;
+}
+
+/* Whether v needs the sweep of forward, with queries in the lanes. */
+static bool is_of_queries(const struct parts *p, int v)
+{
+    const struct sweep *const s = &p->of[v];
+    return s->any && s->direction == 1 && s->lane >= 0 && p->m->axis[s->lane].source == SIZE_N_Q;
+}
+
+/* Gradients of queries read the same states as the SOLVE of forward, in the same order. They compute the solution
+   instead of reading it, so that one sweep computes both. Outputs from `parts` on are parts; `solve` is the SOLVE.
+   If there are totals, they share loops with gradients of queries, and are summed in slices. A SOLVE has no slices. */
+static void join_solution(struct parts *p, int parts, int solve)
+{
+    struct graph *const g = p->g;
+    for (int v = 0; v < p->known; v++)
+        for (int k = 0; k < g->value[v].operands && p->needed[v] && reversal_is_total(p->m, &g->value[v]); k++)
+            if (is_of_queries(p, g->value[v].operand[k].of)) return;
+    int *const made = arena_alloc(p->m->arena, (size_t)g->values * sizeof *made);
+    bool any = false;
+    made[p->x->solution] = solve + 1;
+    for (int o = 0; o < parts; o++) {
+        const int v = g->output[o].value;
+        if (!is_of_queries(p, v) || needs_other_part(p, v, parts)) continue;
+        g->output[o].value = copy_of(p, v, made);
+        any = true;
+    }
+    for (int o = parts; o < g->outputs && any; o++)
+        if (strcmp(g->output[o].name, g->value[p->x->solution].name) == 0) g->output[o].value = solve;
 }
 
 /* ---- rows that are read along another axis ---- */
@@ -360,6 +430,7 @@ int reversal_cut(struct reversal *x, int results)
 {
     struct parts parts = {.x = x, .g = x->g, .m = x->m}, *p = &parts;
     if (x->solution < 0) return 0;
+    reversal_collect_terms(x, x->g->outputs - results);
     int *made = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *made), result[MAX_OUTPUTS];
     const int gradients = x->g->outputs - results;
     struct graph *const g = x->g;
@@ -378,7 +449,9 @@ int reversal_cut(struct reversal *x, int results)
         find_sweeps(p);
         v = -1;
     }
+    for (int o = 0; o < gradients && !x->failed; o++) cut_output(p, g->output[o].value);
     if (x->failed) return 0;
+    if (made[x->solution]) join_solution(p, gradients, made[x->solution] - 1);
     rename_rows(p);
     sort_outputs(g, 0);
     for (int o = 0; o < results; o++) graph_output(g, x->before->output[o].name, result[o]);

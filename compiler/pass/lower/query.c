@@ -117,6 +117,7 @@ void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at)
         const int v = x->g->output[o].value;
         const struct value *out = &x->g->value[v];
         if (lower_has_slices(x, out) != of_slices || x->lowered[v].stage == ACROSS) continue;
+        if (x->done && v == x->solve) continue; /* lower_solve copies the solution */
         struct stmt *copy = lower_append(x, at, LOOPS_COPY);
         const int output = x->outputs ? x->outputs[o] : lower_output(x, o);
         copy->rank = lower_tile_axes(x, out, copy->axes);

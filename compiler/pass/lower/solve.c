@@ -188,6 +188,21 @@ static void add_to_state(struct lowering *x, int number, struct stmt ***at)
     if (x->c->program.foldable) add_chunk(x, v, own->transition, corrected ? solve->transition : -1, at);
 }
 
+/* Appends copies of the solution to outputs. */
+static void copy_solution(struct lowering *x, struct stmt ***at)
+{
+    for (int o = 0; o < x->g->outputs; o++) {
+        if (x->g->output[o].value != x->solve) continue;
+        const int output = lower_output(x, o);
+        struct stmt *const copy = lower_append(x, at, LOOPS_COPY);
+        copy->rank = lower_tile_axes(x, &x->g->value[x->solve], copy->axes);
+        copy->operands = 1;
+        copy->operand[0] = loops_ref(x->l, x->lowered[x->solve].array);
+        copy->assigns = 1;
+        copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
+    }
+}
+
 void lower_solve(struct lowering *x, struct stmt **at)
 {
     const char *const why = reason(x);
@@ -203,7 +218,8 @@ void lower_solve(struct lowering *x, struct stmt **at)
     for (int k = 0; k < out->rank; k++) {
         if (!lower_run_time(x, out->axes[k]) || out->axes[k] == x->lane) continue;
         struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_leaf(x->m, EXPR_SIZE, out->axes[k]), 1);
-        loop->parallel = open[out->axes[k]] = true;
+        open[out->axes[k]] = true;
+        loop->parallel = value_has_axis(solve, out->axes[k]) || !graph_is_output(x->g, x->solve);
         at = &loop->body;
     }
     x->needed = needed;
@@ -232,6 +248,7 @@ void lower_solve(struct lowering *x, struct stmt **at)
                                                                                                x->stream);
     struct stmt *const rows = lower_loop_over(x, &body, keys.lane, from, to, x->m->axis[x->chunk].extent);
     rows->body = lower_keys(&keys, needed, x->lowered[state_of_solution(x)].array);
+    copy_solution(&keys, &body);
 
     bool *done = arena_alloc(x->m->arena, values * sizeof *done);
     for (int v = 0; v < x->g->values; v++) {

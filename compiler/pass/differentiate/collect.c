@@ -1,0 +1,107 @@
+/* Adds up terms of a gradient that are spread over more axes in the same way, before they are spread.
+   - Example: select(m == 0, a[j], 0) + select(m == 0, b[j], 0) becomes select(m == 0, s[j], 0) with s[j] = a[j] + b[j].
+   - The gradient of a decay has such terms for queries, keys and states. Their sum has the axes of the gradient of k,
+     so both can share a sweep. */
+#include "differentiate.h"
+
+/* A map that is operand `of`, read at r, where `condition` is true. It is 0 elsewhere. */
+struct spread {
+    const struct expr *condition;
+    struct ref r;
+};
+
+static bool find_spread(const struct reversal *x, const struct ref *read, struct spread *s)
+{
+    const struct value *const v = &x->g->value[read->of];
+    const struct ref own = graph_ref(x->g, read->of, NULL);
+    if (!ref_equal(read, &own) || v->op != GRAPH_MAP || v->operands != 1 || v->expr->op != EXPR_SELECT) return false;
+    *s = (struct spread){v->expr->arg[0], v->operand[0]};
+    for (int k = 0; k < s->r.rank; k++)
+        if (ref_axis(&s->r, k) < 0) return false;
+    return v->expr->arg[1] == expr_leaf(x->m, EXPR_OPERAND, 0) && expr_is_real(v->expr->arg[2], 0) &&
+           !expr_has(s->condition, EXPR_OPERAND);
+}
+
+static bool same_axes(const struct ref *a, const struct ref *b)
+{
+    bool same = a->rank == b->rank;
+    for (int k = 0; k < a->rank && same; k++) same = ref_axis(a, k) == ref_axis(b, k);
+    return same;
+}
+
+/* Whether value v of the graph has the axes of value w, in this order. */
+static bool same_value_axes(const struct graph *g, int v, int w)
+{
+    bool same = g->value[v].rank == g->value[w].rank;
+    for (int k = 0; k < g->value[v].rank && same; k++) same = g->value[v].axes[k] == g->value[w].axes[k];
+    return same;
+}
+
+static bool is_sum_of_operands(const struct value *v, const struct expr *e)
+{
+    if (e->op == EXPR_ADD) return is_sum_of_operands(v, e->arg[0]) && is_sum_of_operands(v, e->arg[1]);
+    return e->op == EXPR_OPERAND;
+}
+
+/* Inserts the sum of the terms from `first` on whose values have the axes of its value. Returns how the sum is read.
+   Marks the terms in `done`. */
+static struct ref add_alike(struct reversal *x, const struct spread *term, int terms, int first, bool *done)
+{
+    struct graph *const g = x->g;
+    struct value sum = graph_value(GRAPH_MAP, g->value[term[first].r.of].rank, g->value[term[first].r.of].axes);
+    const struct expr *e = NULL;
+    struct ref read = term[first].r;
+    for (int k = first; k < terms; k++) {
+        if (done[k] || !same_value_axes(g, term[k].r.of, term[first].r.of)) continue;
+        const struct expr *const one = reversal_value(x, &sum, term[k].r.of);
+        e = e ? expr_make(x->m, EXPR_ADD, e, one, NULL) : one;
+        done[k] = true;
+    }
+    if (e->op != EXPR_OPERAND) read.of = reversal_map(x, &sum, e);
+    return read;
+}
+
+/* Collects the terms of value v. */
+static void collect(struct reversal *x, int v)
+{
+    struct graph *const g = x->g;
+    const struct value old = g->value[v];
+    struct spread term[MAX_OPERANDS];
+    bool done[MAX_OPERANDS] = {false};
+    if (old.op != GRAPH_MAP || old.operands < 2 || !is_sum_of_operands(&old, old.expr)) return;
+    for (int k = 0; k < old.operands; k++)
+        if (!find_spread(x, &old.operand[k], &term[k]) || term[k].condition != term[0].condition ||
+            !same_axes(&term[k].r, &term[0].r))
+            return;
+    struct value all = graph_value(GRAPH_MAP, 0, NULL);
+    for (int k = 0; k < term[0].r.rank; k++) all.axes[all.rank++] = ref_axis(&term[0].r, k);
+    const struct expr *e = NULL;
+    for (int k = 0; k < old.operands; k++) {
+        if (done[k]) continue;
+        const struct expr *const one = reversal_operand(x, &all, add_alike(x, term, old.operands, k, done));
+        e = e ? expr_make(x->m, EXPR_ADD, e, one, NULL) : one;
+    }
+    const int sum = reversal_map(x, &all, e);
+    struct value spread = graph_value(GRAPH_MAP, old.rank, old.axes);
+    spread.expr = expr_make(x->m, EXPR_SELECT, term[0].condition, reversal_value(x, &spread, sum), expr_real(x->m, 0));
+    const int made = reversal_append(x, spread);
+    for (int o = 0; o < g->outputs; o++)
+        if (g->output[o].value == v) g->output[o].value = made;
+}
+
+void reversal_collect_terms(struct reversal *x, int outputs)
+{
+    struct graph *const g = x->g;
+    for (int o = 0; o < outputs; o++) {
+        int v = g->output[o].value;
+        for (const struct value *copy = &g->value[v];
+             copy->op == GRAPH_MAP && copy->operands == 1 && copy->expr == expr_leaf(x->m, EXPR_OPERAND, 0);
+             copy = &g->value[v]) {
+            const struct ref own = graph_ref(g, copy->operand[0].of, NULL);
+            if (!ref_equal(&own, &copy->operand[0]) || !same_value_axes(g, v, own.of)) break;
+            v = own.of;
+        }
+        g->output[o].value = v;
+        collect(x, v);
+    }
+}
