@@ -22,9 +22,10 @@ def over(out, expected, allowed, dtype):
     return np.where(np.isnan(part), np.where(np.isnan(out) | (off > allowed), np.inf, 0), part)
 
 
-def exact_definitions(seed=None):
+def exact_definitions(seed=None, number=np.float64):
     """Returns definitions.py with exact angles of rope and wider sines, because NumPy's functions depend on the
-    processor. With a seed, every logit is moved by half an ulp."""
+    processor. With a seed, every logit is moved by half an ulp of f64, and every logarithm of a decay by half an ulp of
+    the type `number`."""
     found = importlib.util.spec_from_file_location('exact', definitions.__file__)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
@@ -64,19 +65,23 @@ def exact_definitions(seed=None):
     module.rope = rope
     if seed is None:
         return module
-    sign, exact = np.random.default_rng(seed).choice([-1, 1], 4096), module.similarity
+    sign, exact, between = np.random.default_rng(seed).choice([-1, 1], 4096), module.similarity, module.decay_between
 
     def similarity(*arguments):
         logits, w = exact(*arguments)
         if logits is not None:
             logits = logits * (1 + sign[:logits.shape[1]] * np.longdouble(2) ** -53)
         return logits, w
-    module.similarity = similarity
+    def decay_between(*arguments):
+        logs = between(*arguments)
+        return logs * (1 + sign[:logs.shape[1]] * np.longdouble(np.finfo(number).eps / 2))
+    module.similarity, module.decay_between = similarity, decay_between
     return module
 
 
 EXACT = exact_definitions()
-NUDGED = [exact_definitions(seed) for seed in range(3)]
+NUDGED = {wide: [exact_definitions(seed, number) for seed in range(3)]
+          for wide, number in ((True, np.float64), (False, np.float32))}
 
 
 def attend(module, spec, arrays, number):
@@ -120,14 +125,15 @@ class Answer:
         q, k, v = (P.pop(n) for n in 'qkv')
         allowed = definitions.allowed_error(self.spec, P, q, k, v, self.definition, seed)
         check(np.isfinite(allowed).all(), 'the generator made a case whose allowance is not finite')
-        return allowed * 2.0 ** -29 + self.logits if self.wide else allowed
+        return (allowed * 2.0 ** -29 if self.wide else allowed) + self.logits
 
     @functools.cached_property
     def logits(self):
-        """For f64, returns 4 times the change of a row if its logits move by half an ulp."""
-        if definitions.tagged(self.spec['similarity'])[0] != 'softmax':
+        """Returns 4 times the change of a row if the logits of f64 and the logarithms of decays move by half an ulp.
+        These logarithms may be large without a large input."""
+        if definitions.tagged(self.spec['similarity'])[0] != 'softmax' or not (self.wide or 'decay' in self.spec):
             return 0
-        moved = [attend(module, self.spec, self.arrays, np.longdouble) for module in NUDGED]
+        moved = [attend(module, self.spec, self.arrays, np.longdouble) for module in NUDGED[self.wide]]
         return 4 * np.max([np.abs(m - self.expected).max(-1, keepdims=True) for m in moved], 0)
 
     @functools.cached_property

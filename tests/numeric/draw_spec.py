@@ -116,6 +116,7 @@ def similarity(rng, numbers, positions):
     return {'custom': {'weight': weight(rng) if numbers or rng.random() < 0.3 else anything(rng, rng.randrange(1, 5))}}
 
 
+READS = 0.3   # the part of the specs whose weights may read arrays
 # Each is (element of an array, shape of the array). {n} is a small size.
 ELEMENTS = [('{a}', []), ('{a}[h]', ['H']), ('{a}[h][i - j + {n} / 2]', ['H', '{n}']), ('{a}[j - i]', ['{n}']),
             ('{a}[h][j]', ['H', 'Nk']), ('{a}[j]', ['Nk']), ('{a}[i / 3 - j / 3 + 2][j % {n}]', ['{n}', '{n}']),
@@ -325,8 +326,8 @@ def draw_spec(rng, numbers):
     if numbers and 'backward' in spec.get('emit', []) and "'learned'" in str(spec['similarity']):
         options = spec['similarity']['polysketch']
         options['sketch'] = max(options['sketch'], 4)   # layernorm of two elements gives only signs
-    if rng.random() < 0.3: arrays(rng, spec)
-    if not project and rng.random() < 0.2: given(rng, spec)
+    if rng.random() < READS: arrays(rng, spec)
+    if not project and rng.random() < READS * 2 / 3: given(rng, spec)
     if rng.random() < 0.08: delta(rng, spec)
     if rng.random() < 0.3: spec['schedule'] = knobs(rng)
     elif rng.random() < 0.15:

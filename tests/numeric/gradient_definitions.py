@@ -8,23 +8,51 @@ allowed_<name>.npy: the tolerance of an f32 kernel. Without IN_DIR/dout.npy a ra
 Integer parameters and random ones (a sketch's g1, Performer's features.w) have no gradient unless the spec says that
 they are learned; they are written nevertheless, and may be left out of a comparison.
 """
-import math, os, sys
+import importlib.util, math, os, sys
 import numpy
 import autograd.numpy as np
 from autograd import make_vjp
 from autograd.extend import defvjp, primitive
+from autograd.numpy.numpy_vjps import unbroadcast_f
 import definitions
+
+def copy_of(module):
+    """Returns another copy of a module."""
+    found = importlib.util.spec_from_file_location('copy', module.__file__)
+    copy = importlib.util.module_from_spec(found)
+    found.loader.exec_module(copy)
+    return copy
+
 definitions.np = np                      # definitions.py then computes with arrays that autograd follows.
 for f in ('exp', 'log', 'tanh', 'sqrt', 'cos', 'sin', 'log1p', 'expm1'): definitions.FUNCTIONS[f] = getattr(np, f)
 definitions.FUNCTIONS['erf'] = primitive(definitions.FUNCTIONS['erf'])
 defvjp(definitions.FUNCTIONS['erf'], lambda value, x: lambda g: g * 2 / math.sqrt(math.pi) * np.exp(-x * x))
+# autograd's own rule does not sum over axes that an operand lacks
+defvjp(getattr(np, '_original_where', np.where), None,
+       lambda value, c, a=None, b=None: unbroadcast_f(a, lambda g: np.where(c, g, numpy.zeros(g.shape))),
+       lambda value, c, a=None, b=None: unbroadcast_f(b, lambda g: np.where(c, numpy.zeros(g.shape), g)))
 definitions.FUNCTIONS.update(clamp=lambda x, low, high: np.minimum(np.maximum(x, low), high), fabs=np.abs, fmin=np.minimum, fmax=np.maximum, floor=np.floor, pow=lambda a, b: np.power(a * 1.0, b))
 
-def gradients(spec, P, q, k, v, dout):
+def nudged(seed):
+    """Returns definitions.py in which some steps move by half an f32 ulp: logarithms of decays; tanh in its derivative 1 -
+    tanh^2; and the two terms of a weight's gradient, from the row's sum and from the product with the values. If these
+    terms cancel, their rounding errors remain."""
+    copy, nudge = copy_of(definitions), lambda x: x * (1 + numpy.random.default_rng(seed).choice([-1, 1], numpy.shape(x)) * 2.0 ** -24)
+    tanh, use, exact = primitive(numpy.tanh), primitive(lambda weights: weights + 0.0), copy.decay_between
+    defvjp(tanh, lambda value, x: lambda g: g * (1 - nudge(value) ** 2))
+    other = numpy.random.default_rng(seed + 100)
+    defvjp(use, lambda value, x: lambda g: g * (1 + other.choice([-1, 1], numpy.shape(g)) * 2.0 ** -24))
+    copy.np, copy.FUNCTIONS, copy.use = np, dict(definitions.FUNCTIONS, tanh=tanh), use
+    copy.decay_between = lambda *sums: nudge(exact(*sums))
+    return copy
+
+NUDGED = [nudged(seed) for seed in range(4)]
+
+def gradients(spec, P, q, k, v, dout, module=definitions):
     real = [n for n in P if P[n].dtype.kind == 'f']
     def out(args):
         Q = dict(P, **dict(zip(real, args[3:])))
-        return definitions.attend(spec, Q, *args[:3])
+        return module.attend(spec, Q, *args[:3])
     vjp, _ = make_vjp(out)(tuple([q, k, v] + [P[n] for n in real]))
     with numpy.errstate(all='ignore'): g = vjp(dout)
     g = dict(zip(['dq', 'dk', 'dv'] + ['d' + n for n in real], g))
@@ -33,11 +61,16 @@ def gradients(spec, P, q, k, v, dout):
     return g
 
 def allowed(spec, P, q, k, v, dout, g, seed=0):
-    """Returns the tolerance of each gradient. It is 4e-6 of the largest sum of |terms| in the row, plus 4 times the
-    change if every input moves by half an f32 ulp."""
+    """Returns the tolerance of each gradient. It is 4e-6 of the largest gradient, plus 4 times the change if every
+    input, and the steps that nudged() lists, move by half an f32 ulp."""
     rng = numpy.random.default_rng(seed); nudge = lambda x: x * (1 + rng.choice([-1, 1], x.shape) * 2.0 ** -24) if x.dtype.kind == 'f' else x
-    moved = [gradients(spec, {n: nudge(x) for n, x in P.items()}, nudge(q), nudge(k), nudge(v), nudge(dout)) for _ in range(4)]
+    moved = [gradients(spec, {n: nudge(x) for n, x in P.items()}, nudge(q), nudge(k), nudge(v), nudge(dout), module) for module in NUDGED]
     return {n: 4e-6 * numpy.abs(x).max() + 4 * numpy.max([numpy.abs(m[n] - x) for m in moved], 0) + 0 * x for n, x in g.items()}
+
+def rounded(spec, P, q, k, v, dout):
+    """Returns the gradients with every step rounded to f32."""
+    narrow = lambda x: x.astype(numpy.float32) if x.dtype.kind == 'f' else x
+    return gradients(spec, {n: narrow(x) for n, x in P.items()}, narrow(q), narrow(k), narrow(v), narrow(dout))
 
 def main(spec, inputs, output):
     spec = definitions.load(spec)

@@ -187,6 +187,7 @@ void pass_differentiate(struct compilation *c)
     const struct program *const program = &c->program;
     if (!program_is_differentiated(program)) return;
     struct graph *g = c->graph;
+    if (!program->linear) join_exponentials(g);
     struct reversal reversal = {.c = c,
                                 .g = g,
                                 .m = g->module,

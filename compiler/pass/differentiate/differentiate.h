@@ -106,6 +106,8 @@ struct normalised {
     int factor;                     /* the value exp(x - log(sum)), or -1 if the weight has a power */
     int weight;                     /* the value weight / sum, or -1 */
 };
+/* Replaces exp(a) * exp(b) in products by exp(a + b): exp(a) alone may overflow. */
+void join_exponentials(struct graph *g);
 /* Whether normalise_weight can fold the divisor `by` into the weight. The weight needs an exponential or a power
    that may overflow. */
 bool takes_divisor(const struct reversal *x, int weight, int by);

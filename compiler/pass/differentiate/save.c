@@ -88,10 +88,73 @@ static struct graph *take_rows(struct graph *g, struct graph *made, const struct
     return made;
 }
 
+/* Whether e reads `operand` and constants only. */
+static bool reads_alone(const struct expr *e, const struct expr *operand)
+{
+    bool alone = e == operand || e->op == EXPR_REAL || e->op == EXPR_INT || expr_arity(e->op) > 0;
+    for (int k = 0; k < expr_arity(e->op); k++) alone &= reads_alone(e->arg[k], operand);
+    return alone;
+}
+
+/* Finds the largest part of e that reads `operand` and constants only. Returns false if there are several parts. */
+static bool find_function(const struct expr *e, const struct expr *operand, const struct expr **found)
+{
+    bool one = true;
+    if (!expr_uses(e, operand)) return true;
+    if (!reads_alone(e, operand)) {
+        for (int k = 0; k < expr_arity(e->op); k++) one &= find_function(e->arg[k], operand, found);
+        return one;
+    }
+    one = !*found || *found == e;
+    *found = e;
+    return one;
+}
+
+/* Returns a map that computes e, a function of value `row`. `leaf` is the row's value in e. Inserts the map before
+   value *v and increases *v, unless an equal map exists. */
+static int function_map(struct graph *g, int *v, int row, const struct expr *e, const struct expr *leaf)
+{
+    struct value map = graph_value(GRAPH_MAP, g->value[row].rank, g->value[row].axes);
+    const struct ref plain = graph_ref(g, row, NULL);
+    map.expr = expr_replace(g->module, e, leaf, expr_leaf(g->module, EXPR_OPERAND, graph_operand(&map, &plain)));
+    for (int u = row + 1; u < *v; u++)
+        if (graph_value_equal(&g->value[u], &map)) return u;
+    graph_insert(g, *v, map);
+    return (*v)++;
+}
+
+/* Returns the marks of rows that forward saves. `output`: the number of the output of forward. */
+static struct row_marks saved_marks(const struct graph *g, int output)
+{
+    const struct row_marks x = marks_of(g, g->output[output].value);
+    for (int v = 0; v < g->values; v++) x.row[v] &= x.sums[v] && !x.late[v];
+    return x;
+}
+
+/* If a value of pairs reads only a function of a row's sum, makes the function a value of the row, which is then saved.
+   The sum itself may overflow where its sign does not. */
+static void separate_functions(struct graph *g, int output)
+{
+    struct row_marks x = saved_marks(g, output);
+    for (int v = 0; v < g->values; v++)
+        for (int k = 0; g->value[v].op == GRAPH_MAP && k < g->value[v].operands; k++) {
+            const int row = g->value[v].operand[k].of;
+            const struct expr *const leaf = expr_leaf(g->module, EXPR_OPERAND, k), *function = NULL;
+            if (x.row[v] || !x.row[row] || !find_function(g->value[v].expr, leaf, &function) || function == leaf)
+                continue;
+            const int map = function_map(g, &v, row, function, leaf);
+            struct value *user = &g->value[v];
+            user->expr = expr_replace(g->module, user->expr, function, leaf);
+            user->operand[k].of = map;
+            x = saved_marks(g, output);
+        }
+}
+
 void reversal_save_rows(struct compilation *c)
 {
     struct graph *g = c->graph;
-    g->outputs -= c->gradients.results; /* pass_differentiate put the outputs of forward last */
+    separate_functions(g, g->outputs - c->gradients.results); /* pass_differentiate put the outputs of forward last */
+    g->outputs -= c->gradients.results;
     struct graph *saving = graph_copy(g);
     saving->outputs = 0;
     for (int o = g->outputs; saving->outputs < c->gradients.results; o++)

@@ -1,6 +1,6 @@
 /* Answers two questions about weights:
    - Which can be divided by their row's sum without overflow? exp(x) / sum is exp(x - log(sum)), and
-     x^p / sum is (x / sum^(1/p))^p.
+     x^p / sum is (x / sum^(1/p))^p. For this, exp(a) * exp(b) becomes exp(a + b).
    - Which maxima cancel? In exp(x - M) / sum over j of exp(x[j] - M), the gradient of M is 0. This gradient is left
      out, because rounded terms would not cancel. */
 #include "differentiate.h"
@@ -26,6 +26,29 @@ static const struct expr *exponential_factor(const struct expr *e)
         if (found && !contains(e->arg[1 - k], found)) return found;
     }
     return NULL;
+}
+
+/* Splits product e into exp(exponent) * others. Missing parts are NULL. Returns the number of exponentials. */
+static int split_product(struct module *m, const struct expr *e, const struct expr **exponent,
+                         const struct expr **others)
+{
+    if (e->op == EXPR_MUL)
+        return split_product(m, e->arg[0], exponent, others) + split_product(m, e->arg[1], exponent, others);
+    const bool exponential = e->op == EXPR_EXP;
+    const struct expr **const part = exponential ? exponent : others, *const factor = exponential ? e->arg[0] : e;
+    *part = *part ? expr_make(m, exponential ? EXPR_ADD : EXPR_MUL, *part, factor, NULL) : factor;
+    return exponential;
+}
+
+void join_exponentials(struct graph *g)
+{
+    struct module *m = g->module;
+    for (int v = 0; v < g->values; v++) {
+        const struct expr *exponent = NULL, *others = NULL;
+        if (g->value[v].op != GRAPH_MAP || split_product(m, g->value[v].expr, &exponent, &others) < 2) continue;
+        exponent = expr_make(m, EXPR_EXP, exponent, NULL, NULL);
+        g->value[v].expr = others ? expr_make(m, EXPR_MUL, exponent, others, NULL) : exponent;
+    }
 }
 
 /* Whether the exponent of weight v is x - M, with a maximum M, so it cannot overflow. */
@@ -180,8 +203,10 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
     e = expr_make(m, EXPR_EXP2, expr_make(m, EXPR_SUB, exponent, reversal_value(x, &factor, logarithm), NULL), NULL,
                   NULL);
     if (!positive) { /* the logarithm is of the absolute value, so multiply by the sign */
-        sum = reversal_value(x, &factor, by);
-        e = expr_make(m, EXPR_MUL, e, unless_zero(m, sum, sign_of(m, sum)), NULL);
+        struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
+        sum = reversal_value(x, &row, by);
+        const int sign = reversal_map(x, &row, unless_zero(m, sum, sign_of(m, sum))); /* the sum itself may overflow */
+        e = expr_make(m, EXPR_MUL, e, reversal_value(x, &factor, sign), NULL);
     }
     out.factor = reversal_map(x, &factor, e);
     out.weight = out.factor;
