@@ -173,6 +173,32 @@ static json_t *expression(const struct graph *g, const struct value *v, const st
     return made;
 }
 
+/* Returns an expression as a tree: a number, the name of an axis for its index, ["size", axis], or an operation with
+   its arguments. Other leaves are their operation alone. */
+static json_t *tree(const struct graph *g, const struct expr *e)
+{
+    if (e->op == EXPR_INT) return json_integer((json_int_t)e->integer);
+    if (e->op == EXPR_INDEX) return json_string(g->module->axis[e->integer].name);
+    json_t *list = json_array();
+    json_array_append_new(list, json_string(expr_name(e->op)));
+    if (e->op == EXPR_SIZE) json_array_append_new(list, json_string(g->module->axis[e->integer].name));
+    for (int k = 0; k < 3 && e->arg[k]; k++) json_array_append_new(list, tree(g, e->arg[k]));
+    return list;
+}
+
+/* Lists the different masks of the sums in the graph. */
+static json_t *masks(const struct graph *g)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < g->values; k++) {
+        const struct expr *const mask = g->value[k].where;
+        bool known = !mask;
+        for (int other = 0; other < k && !known; other++) known = g->value[other].where == mask;
+        if (!known) json_array_append_new(list, tree(g, mask));
+    }
+    return list;
+}
+
 static const char *operation(enum graph_op op)
 {
     switch (op) {
@@ -208,7 +234,7 @@ static json_t *graph(const struct unit *p)
     }
     struct text text = {0};
     graph_print(g, &text);
-    json_t *made = json_pack("{s:o, s:o, s:s, s:s}", "axes", axes, "values", values, "output",
+    json_t *made = json_pack("{s:o, s:o, s:o, s:s, s:s}", "axes", axes, "values", values, "masks", masks(g), "output",
                              view_name(g, g->output[0].value), "text", text.data);
     text_free(&text);
     return made;
@@ -364,6 +390,8 @@ bool emit_json(const struct unit *p, struct text *out)
                              knobs(p), "kernels", kernels(p), "versions", versions(p), "pair", "flops_in_products",
                              (json_int_t)products, "scalar_operations", (json_int_t)scalars, "gradients", gradients(p),
                              "graph", graph(p));
+    const char *const header = hash_text(p->arena, attnrt_header, strlen(attnrt_header));
+    if (root) json_object_set_new(root, "header", json_string(header)); /* libraries with this header fit together */
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     if (text) {
         text_add(out, "%s\n", text);

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import importlib.resources
 import importlib.util
 import json
@@ -183,7 +184,17 @@ class Source:
     def description(self) -> dict[str, Any]:
         """Returns the contents of NAME.json with `library`, the path of the kernel. Compiles the kernel if needed."""
         made: dict[str, Any] = json.loads(self.run("build", "--json"))
+        if made.get("header") != _header():
+            raise CompilerError(f"{program()} is from another version of attnc than the Python package in "
+                                f"{os.path.dirname(os.path.abspath(__file__))}; unset $ATTNC, or set it to a program of "
+                                "the package's version")
         return made
+
+
+@functools.lru_cache(maxsize=None)
+def _header() -> str:
+    """Returns the hash of this package's attnrt.h, which says how kernels are called."""
+    return hashlib.sha256((importlib.resources.files(__package__) / "attnrt.h").read_bytes()).hexdigest()
 
 
 def _run(words: Sequence[str], hidden: str = "") -> str:

@@ -1,8 +1,7 @@
 """Evaluates the mask of a spec and compares it with a model's. A query "sees" the keys that a mask keeps."""
 from __future__ import annotations
 
-import re
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
 
 import torch
 from torch import Tensor
@@ -20,13 +19,13 @@ class Unreadable(ValueError):
 
 
 class Visible:
-    """The mask of a spec, read from the text of its graph: `where CONDITION`."""
+    """The mask of a spec. graph: the member `graph` of NAME.json"""
 
-    def __init__(self, graph: str) -> None:
-        masks = set(re.findall(r" where (.*)", graph))
+    def __init__(self, graph: Mapping[str, Any]) -> None:
+        masks = graph["masks"]
         if len(masks) > 1:
             raise Unreadable("its mask is not one condition")
-        self.text = masks.pop() if masks else None
+        self.mask = masks[0] if masks else None
 
     def rows(self, i: Tensor, n_q: int, n_k: int, heads: int, kv_heads: int) -> Tensor:
         """The mask of some queries: True for the keys that a query sees.
@@ -35,43 +34,33 @@ class Visible:
 
         Returns [heads, rows, n_k], or [1, rows, n_k] if the mask is the same for all heads."""
         j = torch.arange(n_k)
-        if self.text is None:
+        if self.mask is None:
             return torch.ones(1, len(i), n_k, dtype=torch.bool)
         members = heads // max(kv_heads, 1)
         values = {"i": i, "j": j, "g": torch.arange(kv_heads).view(-1, 1, 1, 1), "m": torch.arange(members).view(-1, 1, 1)}
         sizes = {"i": n_q, "j": n_k, "g": kv_heads, "m": members}
-        words = iter(re.findall(r"[A-Za-z_]\w*|-?\d+(?!\.)|[(),]|\S", self.text))
-        made = _value(next(words), words, values, sizes)
+        made = _value(self.mask, values, sizes)
         if made.dim() == 4:  # the mask depends on heads
             return made.expand(kv_heads, members, len(i), n_k).flatten(0, 1)
         return made.broadcast_to(1, len(i), n_k)
 
 
-def _value(word: str, words: Iterator[str], values: Dict[str, Tensor], sizes: Dict[str, int]) -> Tensor:
-    """Evaluates the expression `word words…`. `values` has the index of each axis, and `sizes` the extent of each
-    axis."""
-    if re.fullmatch(r"-?\d+", word):
-        return torch.tensor(int(word))
-    if word in values:
-        return values[word]
-    if word == "size":
-        _, axis, _ = next(words), next(words), next(words)
-        if axis in sizes:
-            return torch.tensor(sizes[axis])
-    if word == "start":  # start(b, n_k - n_q): models give no other positions
-        for _ in range(3):
-            next(words)
-        start = _value(next(words), words, values, sizes)
-        next(words)
-        return start
-    if word not in _OPERATIONS or next(words) != "(":
+def _value(tree: Any, values: Dict[str, Tensor], sizes: Dict[str, int]) -> Tensor:
+    """Evaluates an expression. `values` has the index of each axis, and `sizes` the extent of each axis."""
+    if isinstance(tree, int):
+        return torch.tensor(tree)
+    if isinstance(tree, str):
+        if tree in values:
+            return values[tree]
         raise Unreadable("its mask depends on more than positions")
-    arguments: List[Tensor] = []
-    end = ","
-    while end == ",":
-        arguments.append(_value(next(words), words, values, sizes))
-        end = next(words)
-    return _OPERATIONS[word](*arguments)
+    operation, *arguments = tree
+    if operation == "size" and arguments[0] in sizes:
+        return torch.tensor(sizes[arguments[0]])
+    if operation == "start":  # [batch entry, position if the caller gives none]: models give none
+        return _value(arguments[1], values, sizes)
+    if operation not in _OPERATIONS or not arguments:
+        raise Unreadable("its mask depends on more than positions")
+    return _OPERATIONS[operation](*(_value(one, values, sizes) for one in arguments))
 
 
 def difference(visible: Visible, n_q: int, n_k: int, heads: int, kv_heads: int, kept: Optional[Tensor], is_causal: bool,

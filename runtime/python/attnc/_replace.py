@@ -33,7 +33,7 @@ def _text_of(name: str, word: str, head_dim: int, value_dim: int) -> str:
 
 @functools.lru_cache(maxsize=None)
 def _visible(text: str) -> Visible:
-    return Visible(_kernel_of(text)._info["graph"]["text"])
+    return Visible(_kernel_of(text)._info["graph"])
 
 
 def _difference(text: str, sizes: _Sizes, kept: Optional[Tensor], is_causal: bool, ignores: bool) -> str:
@@ -55,7 +55,7 @@ def _difference_without_mask(text: str, sizes: _Sizes, is_causal: bool, ignores:
 def _masks(text: str) -> bool:
     """Returns True if the kernel has a mask."""
     try:
-        return _visible(text).text is not None
+        return _visible(text).mask is not None
     except Unreadable:
         return True
 
