@@ -570,6 +570,10 @@ def errors_are_exact(folder):
     refuses(lambda: made(q, k, v, seed=1), TypeError, 'softmax_causal has no random parameters and no dropout, so it takes '
             'no seed')
     refuses(lambda: made(q, k, v, threads=-1), ValueError, 'threads is -1; expected 0 to 2147483647')
+    for wrong in np.array([1, 2]), 1.5:
+        said = 'threads is a %s; expected an integer' % type(wrong).__name__
+        refuses(lambda: made(q, k, v, threads=wrong), TypeError, said)
+        refuses(lambda: made.state(threads=wrong), TypeError, said)
     refuses(lambda: small('hedgehog')(q, k, v), ValueError,
             'hedgehog needs the parameter features_wq, float32 [H, 8, 8]')
     refuses(lambda: small('hedgehog')(q, k, v, features=q), TypeError,
@@ -827,6 +831,20 @@ def the_machine_fails_it(folder):
         said = program(folder, 'try: attnc.kernel("softmax")\nexcept attnc.CompilerError as error: print(error)',
                        environment).stdout
         check(words in said, said)
+
+
+@case
+def another_program(folder):
+    """A program with another attnrt.h is refused, because its kernels are called in another way."""
+    from attnc import _compiler
+
+    other = os.path.join(folder, 'attnc')
+    with open(other, 'w') as f:
+        f.write("""#!/bin/sh\n"%s" "$@" | sed 's/"header":"[^"]*"/"header":"0"/'\n""" % _compiler.program())
+    os.chmod(other, 0o755)
+    said = program(folder, 'try: attnc.kernel("softmax")\nexcept attnc.CompilerError as error: print(error)',
+                   dict(os.environ, ATTNC=other)).stdout
+    check(said.startswith('%s is from another version of attnc than the Python package in ' % other), said)
 
 
 @case

@@ -7,7 +7,7 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple
 import torch
 from torch import Tensor
 
-from ._call import Saved, _Again, _Backward, _calls, _Forward, key_of_parameters
+from ._call import Saved, _Again, _Backward, _calls, _Forward, heads_of_result, key_of_parameters
 from ._kernel import Kernel
 
 _Key = Tuple[Any, ...]
@@ -77,8 +77,7 @@ class _Attend(torch.autograd.Function):
                 q: Tensor, k: Tensor, v: Tensor, *tensors: Tensor) -> Tensor:
         binding, again = kernel._with_gradients(), _calls().known(key)
         if again is None:
-            heads = q.shape[1] if kernel.values_are_keys else max(q.shape[1], v.shape[1])
-            rows = q.shape[0] * heads * q.shape[2]
+            rows = q.shape[0] * heads_of_result(q, None if kernel.values_are_keys else v) * q.shape[2]
             sums = torch.float64 if kernel.dtype == "f64" else torch.float32
             saved = torch.zeros(saved_size(kernel, rows), dtype=sums)
             detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}

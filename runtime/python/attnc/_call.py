@@ -301,6 +301,11 @@ def words_of_heads(q: Any, v: Any) -> tuple[str, str]:
     return ("K", "K") if len(of_q) == len(of_v) == 4 and of_v[1] > of_q[1] else ("H", "G")
 
 
+def heads_of_result(q: Any, v: Any) -> int:
+    """Returns the number of heads of the result. v may have more heads than q, unless values are keys."""
+    return q.shape[1] if v is None else max(q.shape[1], v.shape[1])  # type: ignore[no-any-return]
+
+
 def check_heads(sizes: dict[str, int]) -> None:
     """Sets the size H if v has more heads than q. Raises ValueError if the numbers of heads do not fit."""
     if "K" in sizes:
@@ -806,13 +811,28 @@ class Binding:
         return self.Gradients(*map(results.get, self.Gradients._fields)), call, parameters
 
 
+def _check_integer(word: str, value: Any, most: int) -> int:
+    try:
+        number = operator.index(value)
+    except (TypeError, ValueError, RuntimeError):  # NumPy and PyTorch raise different errors for an array
+        raise TypeError(f"{word} is a {type(value).__name__}; expected an integer") from None
+    if not 0 <= number <= most:
+        raise ValueError(f"{word} is {number}; expected 0 to {most}")
+    return number
+
+
+def check_threads(threads: Any) -> int:
+    """Returns the number of threads, 0 for the default. Raises an exception if it is no number of threads."""
+    return 0 if threads is None else _check_integer("threads", threads, 2**31 - 1)
+
+
 class _Call:
     """A call in preparation: its problem, inputs and outputs."""
 
     def __init__(self, binding: Binding, threads: int, seed: int | None) -> None:
-        for word, value, most in (("threads", threads, 2**31 - 1), ("seed", seed, 2**64 - 1)):
-            if value is not None and not 0 <= operator.index(value) <= most:
-                raise ValueError(f"{word} is {value}; expected 0 to {most}")
+        threads = check_threads(threads)
+        if seed is not None:
+            _check_integer("seed", seed, 2**64 - 1)
         self.binding, self.seed = binding, binding.own_seed if seed is None else seed
         self.problem = _Problem(threads=threads or (0 if binding.openmp else processors()), team=_teams.of(binding),
                                 seed=seed or 0)
@@ -1036,8 +1056,11 @@ def key_of_tensors(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, t
     kind, strided = torch.Tensor, torch.strided
     if torch.autograd.forward_ad._current_level >= 0:
         return None
+    if (type(q) is not kind or type(k) is not kind or type(v) is not kind
+            or q.requires_grad or k.requires_grad or v.requires_grad):
+        return None
     for a in (q, k, v):
-        if type(a) is not kind or a.requires_grad or not a.is_cpu or a.layout is not strided or a.is_neg():
+        if not a.is_cpu or a.layout is not strided or a.is_neg():
             return None
     return (binding, q.shape, k.shape, v.shape, q.stride(), k.stride(), v.stride(), q.dtype, k.dtype, v.dtype, seed,
             threads)
@@ -1089,7 +1112,7 @@ class _Again:
 
     def __init__(self, call: _Call, function: Callable[..., int], like: Any) -> None:
         self.binding, self.problem, self.params, self.keep = call.binding, call.problem, call.params, call.keep
-        self.problem_address = ctypes.byref(self.problem)
+        self.problem_address, self.team = ctypes.byref(self.problem), self.problem.team
         self.bytes = self.problem.workspace_bytes
         self.function, self.library = function, self.binding.library
         self.address = _address_in_library(like)
@@ -1124,7 +1147,9 @@ class _Again:
     def run(self, *arguments: Any) -> None:
         if self.binding.gnu:
             self.binding.check_fork(self.problem)
-        error = self.function(self.problem_address, self.params, *arguments, _room().of(self.bytes))
+        room = getattr(_local, "room", None)
+        at = room.address if room is not None and room.size >= self.bytes else _room().of(self.bytes)
+        error = self.function(self.problem_address, self.params, *arguments, at)
         if error:
             self.binding.check(error)
 
@@ -1193,9 +1218,10 @@ class Calls:
         """Returns the call with this key. Returns None if there is none, or if the library or the threads have changed
         since."""
         made = self._calls.get(key)
-        if made is not None and made.library is made.binding.library and made.problem.team == _teams.of(made.binding):
-            return made
-        return None
+        if made is None or made.library is not made.binding.library:
+            return None
+        team = _teams.address or _teams.of(made.binding)
+        return made if made.team == team else None
 
     def keep(self, key: tuple[Any, ...], call: _Call, function: Callable[..., int], target: _Array, q: Any,
              state: Sequence[int] = ()) -> None:

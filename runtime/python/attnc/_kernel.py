@@ -16,7 +16,7 @@ import zlib
 from typing import Any, Iterable, Mapping, Sequence
 
 from ._array import AnyArray, Array
-from ._call import Binding, MaskTiles, Outputs, Saved, _is, _is_number
+from ._call import Binding, MaskTiles, Outputs, Saved, _is, _is_number, check_threads
 from ._compiler import Source, Spec
 from ._state import State, loaded
 
@@ -304,7 +304,7 @@ class Kernel:
 
     def _check_values(self, v: Any) -> None:
         """Raises TypeError if v is given but the kernel takes none."""
-        if self.values_are_keys and v is not None:
+        if v is not None and self._binding.values_are_keys:
             raise TypeError(f"{self.name} takes no v: its values are the first {self.value_dim} elements of k "
                             "(values: keys)")
 
@@ -341,6 +341,8 @@ class Kernel:
         made: AnyArray
         self._check_values(v)
         given = self._given(parameters, query_start)
+        if threads is not None:
+            threads = check_threads(threads)
         if statistics is not False:
             if saved is not None and not (self._binding.kernel.merge and self._binding.kernel.saved):
                 raise ValueError(f"{self.name}: for both saved= and statistics=, the spec needs "
@@ -386,7 +388,7 @@ class Kernel:
         fields = binding.Gradients._fields
         gradients = {name: parameters.pop(name) for name in fields if name in parameters}
         return binding.backward(q, k, v, out, dout, self._given(parameters, query_start), self._seed(seed), saved, wanted, gradients,
-                                threads or 0)
+                                check_threads(threads))
 
     def state(self, batch: int = 1, *, capacity: int = 4096, start: int = 0, rewind: int = 0,
               foldable: bool = False, seed: int | None = None, threads: int | None = None, **parameters: Array | float) -> State:
@@ -405,6 +407,7 @@ class Kernel:
         for word, value in ("batch", batch), ("capacity", capacity), ("start", start), ("rewind", rewind):
             if value < 0:
                 raise ValueError(f"{word} is {value}; expected 0 or more")
+        check_threads(threads)
         return State(self, self._with_state(), batch, capacity, start, rewind, foldable, self._seed(seed),
                      threads, self._given(parameters))
 
@@ -415,6 +418,7 @@ class Kernel:
         capacity: used only if the bytes contain no capacity; other arguments: as for state()
 
         Raises ValueError if the bytes are of another kernel, truncated or damaged."""
+        check_threads(threads)
         return loaded(self, self._with_state(), data, capacity, self._seed(seed), threads, self._given(parameters))
 
 
@@ -445,7 +449,7 @@ def merge(kernel: Kernel, left: Outputs, right: Outputs, *, threads: int | None 
     denominator has a constant or a sink (`normalize`), only one of the calls may have it.
 
     Returns left. A row that sees no key on one side is that of the other side."""
-    return kernel._with_statistics().merge(left, right, threads or 0)
+    return kernel._with_statistics().merge(left, right, check_threads(threads))
 
 
 def _initial(p: Parameter, seed: int, shape: Sequence[int], dtype: Any) -> Any:

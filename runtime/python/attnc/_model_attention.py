@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ._compiler import Source
+from ._kernel import Kernel
 from ._model_call import run
 from ._model_mask import FAR, Mask
 from ._traits import _Axes, Traits, spec_of
@@ -35,6 +36,13 @@ def _known_names(text: str) -> Tuple[str, ...]:
 
 def _names(text: str) -> Tuple[str, ...]:
     return _known_names(text)
+
+
+@functools.lru_cache(maxsize=None)
+def _kernel_for(traits: Traits, head_dim: int, value_dim: int, dtype: torch.dtype) -> Tuple[Kernel, Tuple[str, ...]]:
+    """Returns the kernel for calls outside graphs, and the names of its arrays."""
+    text = _known_text(traits, head_dim, value_dim, _WORDS[dtype])
+    return _kernel_of(text), _known_names(text)
 
 
 _constant(_text)
@@ -163,22 +171,25 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     seen = None if mask.seen is None else ("B", "Nq", "Nk") if mask.seen.dim() == 3 else ("B", "H", "Nq", "Nk")
     traits = Traits(softcap is not None, s_aux is not None, axes, mask.ids is not None, mask.kept is not None, seen,
                     dropout)
+    query, key, value = [a if a.stride(-1) == 1 else a.contiguous() for a in (query, key, value)]
+    if not dropout and _wanted is None and not torch.compiler.is_compiling():
+        tensors = [query, key, value, *[a for a in numbers.values() if isinstance(a, Tensor)]]
+        if _is_eager(*tensors) and not (torch.is_grad_enabled() and any([a.requires_grad for a in tensors])):
+            kernel, names = _kernel_for(traits, query.shape[3], value.shape[3], query.dtype)
+            return run(kernel, query, key, value, {name: numbers[name] for name in names}), None
     text = _text(tuple(traits), _constant_size(query.shape[3]), _constant_size(value.shape[3]), _WORDS[query.dtype])
     return _call(text, query, key, value, numbers, dropout > 0), None
 
 
 def _call(text: str, query: Tensor, key: Tensor, value: Tensor, numbers: Dict[str, Any], drops: bool) -> Tensor:
-    """Calls the kernel, and returns its result with heads after positions."""
+    """Calls the kernel by an operator, and returns its result with heads after positions."""
     real = torch.float64 if query.dtype == torch.float64 else torch.float32
-    query, key, value = (a if a.stride(-1) == 1 else a.contiguous() for a in (query, key, value))
     if _wanted is not None:
         _wanted.add((text, query.requires_grad or key.requires_grad or value.requires_grad))
         return query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[3])
     names, drawn = _names(text), drawn_seed() if drops else None
     tensors = [query, key, value, *(a for a in numbers.values() if isinstance(a, Tensor))]
     differentiable = torch.is_grad_enabled() and any(a.requires_grad for a in tensors)
-    if not differentiable and not drops and not torch.compiler.is_compiling() and _is_eager(*tensors):
-        return run(_kernel_of(text), query, key, value, {name: numbers[name] for name in names})
     given = [_as_tensor(numbers[name], real if name in ("scale", "cap") else torch.int32) for name in names]
     made: Tensor = _forward(text, query, key, value, given, None, differentiable, drawn)[0]
     return made.transpose(1, 2).contiguous()

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 import torch
 from torch import Tensor
 
-from ._call import _BYTES, _room, _teams
+from ._call import _BYTES, _room, _teams, heads_of_result
 from ._kernel import Kernel
 
 _local = threading.local()
@@ -53,8 +53,16 @@ class _Prepared:
         return True
 
 
+def _calls() -> Dict[Any, _Prepared]:
+    try:
+        return _local.calls  # type: ignore[no-any-return]
+    except AttributeError:
+        _local.calls = {}
+        return _local.calls  # type: ignore[no-any-return]
+
+
 def _key(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any]) -> Any:
-    numbers = tuple(array for array in given.values() if not isinstance(array, Tensor))
+    numbers = tuple([array for array in given.values() if not isinstance(array, Tensor)])
     return (kernel, query.shape, query.stride(), key.shape[:2], key.stride(), value.stride(), numbers,
             torch.get_num_threads(), _teams.of_torch())
 
@@ -63,19 +71,18 @@ def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mappin
     """Calls the kernel without gradients. Returns [batch, positions, heads, size].
 
     given: the arrays of the kernel, contiguous tensors and numbers, whose shapes fit the call"""
-    query, key, value = (a.detach() if a.requires_grad else a for a in (query, key, value))
-    given = {name: array.detach() if isinstance(array, Tensor) and array.requires_grad else array
-             for name, array in given.items()}
-    heads = max(query.shape[1], value.shape[1])  # v may have more heads than q and k
-    out = query.new_empty(query.shape[0], query.shape[2], heads, value.shape[3])
+    shape = query.shape
+    out = query.new_empty(shape[0], shape[2], heads_of_result(query, value), value.shape[3])
     if not out.numel():
         return out
-    calls: Dict[Any, _Prepared] = _local.__dict__.setdefault("calls", {})
+    calls = _calls()
     name = _key(kernel, query, key, value, given)
     known: Optional[_Prepared] = calls.get(name)
     if known is not None and known.again(query, key, value, given, out):
         return out
     while len(calls) >= _KEPT:
         del calls[next(iter(calls))]
+    query, key, value = (a.detach() for a in (query, key, value))
+    given = {name: array.detach() if isinstance(array, Tensor) else array for name, array in given.items()}
     calls[name] = _Prepared(kernel, query, key, value, given, out.transpose(1, 2))
     return out

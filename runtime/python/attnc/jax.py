@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
-from ._call import (_INTEGERS, Binding, MaskTiles, _is_number, check_heads, own_team_path, processors, size_of,
+from ._call import (_INTEGERS, Binding, MaskTiles, _is_number, check_heads, heads_of_result, own_team_path, processors, size_of,
                     words_of_heads)
 from ._compiler import CompilerError, compiler
 from ._kernel import Kernel
@@ -134,7 +134,7 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
         return number < 3 or number >= 3 + len(shapes) or shapes[number - 3][:1] == ("B",)
 
     def out_of(q: Any, v: Any) -> Any:
-        return _array((q.shape[0], max(q.shape[1], v.shape[1]), q.shape[2], kernel.value_dim), q.dtype)
+        return _array((q.shape[0], heads_of_result(q, v), q.shape[2], kernel.value_dim), q.dtype)
 
     def forward(*arrays: Any) -> Any:
         return _foreign(kernel._binding, kernel.library, (out_of(arrays[0], arrays[2]),), *arrays)

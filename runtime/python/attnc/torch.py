@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from . import _autograd
 from ._autograd import Kept, is_undisturbed, saved_size
-from ._call import (_INTEGERS, MaskTiles, _has_tangent, _is_number, key_of, key_of_tensors,
+from ._call import (_INTEGERS, MaskTiles, _has_tangent, _is_number, heads_of_result, key_of, key_of_tensors,
                     words_of_heads)
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
@@ -90,7 +90,7 @@ def drawn_seed() -> Tensor:
 
 def _heads(kernel: Kernel, q: Tensor, v: Tensor) -> int:
     """Returns the number of heads of the result."""
-    return (q if kernel.values_are_keys or words_of_heads(q, v)[0] == "H" else v).shape[1]
+    return heads_of_result(q, None if kernel.values_are_keys else v)
 
 
 @torch.library.custom_op("attnc::forward", mutates_args=())
@@ -274,7 +274,7 @@ def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
 
 def _values(kernel: Kernel, k: Any, v: Any) -> Any:
     """Returns the operand v of an operator. If values are keys, it is a view of k without a gradient."""
-    if not kernel.values_are_keys or not isinstance(k, Tensor):
+    if not kernel._binding.values_are_keys or not isinstance(k, Tensor):
         return v
     return k.detach()[..., :kernel.value_dim]
 
