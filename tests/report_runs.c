@@ -33,21 +33,22 @@ static struct tune_space tiles(void)
 
 static struct tune_run new_run(const char *name, int64_t length, int trials)
 {
-    return (struct tune_run){.id = 7,
-                             .begun = 1795219200,
-                             .strategy = "random",
-                             .seed = 42,
-                             .experiment = {.spec_name = name,
-                                            .spec_hash = "0123456789abcdef0123456789abcdef",
-                                            .spec_text = "similarity: softmax\nmask: causal\nhead_dim: 64\n",
-                                            .machine = "AMD EPYC 9654, 32 KiB L1, 1 MiB L2, 384 MiB L3, 2 threads",
-                                            .compiler = "clang 19.1.7",
-                                            .attnc = "0.1.0",
-                                            .target = "x86-64-v4",
-                                            .shape = {1, 8, 2, length, 2, false},
-                                            .space = tiles()},
-                             .trials = trials,
-                             .trial = arena_alloc(arena, (size_t)trials * sizeof(struct tune_trial))};
+    return (struct tune_run){
+        .id = 7,
+        .begun = 1795219200,
+        .strategy = "random",
+        .seed = 42,
+        .experiment = {.spec_name = name,
+                       .spec_hash = "0123456789abcdef0123456789abcdef",
+                       .spec_text = "similarity: softmax\nmask: causal\nhead_dim: 64\n",
+                       .machine = "AMD EPYC 9654, 32 KiB L1, 1 MiB L2, 384 MiB L3, 2 threads",
+                       .compiler = "clang 19.1.7",
+                       .attnc = "0.1.0",
+                       .target = "x86-64-v4",
+                       .shape = {.batch = 1, .heads = 8, .kv_heads = 2, .length = length, .threads = 2},
+                       .space = tiles()},
+        .trials = trials,
+        .trial = arena_alloc(arena, (size_t)trials * sizeof(struct tune_trial))};
 }
 
 static void fail(struct tune_result *r, enum tune_status status, const char *why)

@@ -281,7 +281,7 @@ struct field {
     double real;
     bool absent;
 };
-enum { FIELDS = 44 };
+enum { FIELDS = 45 };
 
 static void fields_of(const struct bench *b, const struct bench_point *p, int entry, struct field *field)
 {
@@ -299,6 +299,7 @@ static void fields_of(const struct bench *b, const struct bench_point *p, int en
         {"batch", WHOLE, .whole = b->request.batch},
         {"heads", WHOLE, .whole = p->heads.heads},
         {"kv_heads", WHOLE, .whole = p->heads.kv_heads},
+        {"key_heads", WHOLE, .whole = p->heads.key_heads},
         {"threads", WHOLE, .whole = p->threads},
         {"length", WHOLE, .whole = p->length},
         {"skipped", WORD, .word = r->skipped, .absent = !no},

@@ -28,10 +28,11 @@ static void names_add(struct names *n, struct arena *arena, const char *name)
     n->name = grown;
 }
 
-static const char csv_head
-    [] = "run,spec,spec_hash,machine,compiler,attnc,target,batch,heads,kv_heads,length,threads,strategy,seed,"
-         "run_begun,trial,begun,status,why,"
-         "samples,seconds,ratio,ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as,backward";
+static const char
+    csv_head[] = "run,spec,spec_hash,machine,compiler,attnc,target,batch,heads,kv_heads,length,threads,strategy,seed,"
+                 "run_begun,trial,begun,status,why,"
+                 "samples,seconds,ratio,ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as,"
+                 "backward,key_heads";
 
 /* Appends a cell. The cell is empty if the value is unknown. */
 static void csv_real(struct text *out, double value, bool known)
@@ -69,7 +70,7 @@ static void csv_trial(const struct tune_run *run, const struct tune_trial *trial
     csv_real(out, r->bytes, r->bytes > 0);
     csv_real(out, r->bandwidth, r->bandwidth > 0);
     text_add(out, trial->same_as ? ",%lld" : ",", (long long)trial->same_as);
-    text_add(out, ",%d", e->shape.backward);
+    text_add(out, ",%d,%lld", e->shape.backward, (long long)e->shape.key_heads);
     for (int n = 0; n < knobs->count; n++) {
         text_add(out, ",");
         for (int k = 0; k < e->space.knobs; k++)
@@ -180,9 +181,9 @@ static json_t *run_json(const struct tune_run *run)
     snprintf(digits, sizeof digits, "%llu", (unsigned long long)run->seed);
     json_t *trials = json_array();
     for (int t = 0; t < run->trials; t++) json_array_append_new(trials, trial_json(run, &run->trial[t]));
-    json_t *shape = json_pack("{s:o, s:o, s:o, s:o, s:i, s:b}", "batch", whole(s->batch), "heads", whole(s->heads),
-                              "kv_heads", whole(s->kv_heads), "length", whole(s->length), "threads", s->threads,
-                              "backward", s->backward);
+    json_t *shape = json_pack("{s:o, s:o, s:o, s:o, s:o, s:i, s:b}", "batch", whole(s->batch), "heads", whole(s->heads),
+                              "kv_heads", whole(s->kv_heads), "key_heads", whole(s->key_heads), "length",
+                              whole(s->length), "threads", s->threads, "backward", s->backward);
     json_t *spec = json_pack("{s:o, s:o, s:o}", "name", word(e->spec_name), "hash", word(e->spec_hash), "text",
                              word(e->spec_text));
     /* Jansson's integers are signed, so a seed above INT64_MAX becomes a string */

@@ -36,8 +36,7 @@ static bool read_shape(const struct options *o, const char *text, struct tune_re
             end = lengths_add(at + 2, &lengths);
         else if (strncmp(at, "heads=", 6) == 0) {
             end = heads_add(at + 6, &heads);
-            if (end && heads.key_heads) end = NULL;
-            if (end) shape.heads = heads.heads, shape.kv_heads = heads.kv_heads;
+            if (end) shape.heads = heads.heads, shape.kv_heads = heads.kv_heads, shape.key_heads = heads.key_heads;
         } else if (strncmp(at, "batch=", 6) == 0)
             end = count_read(at + 6, &shape.batch);
         else if (strncmp(at, "threads=", 8) == 0) {

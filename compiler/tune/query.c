@@ -23,6 +23,7 @@ static void shape_cell(const struct tune_shape *s, struct text *out)
 {
     text_add(out, "n=%lld,heads=%lld", (long long)s->length, (long long)s->heads);
     if (s->kv_heads != s->heads) text_add(out, ",kv_heads=%lld", (long long)s->kv_heads);
+    if (s->key_heads) text_add(out, ",key_heads=%lld", (long long)s->key_heads);
     if (s->batch != 1) text_add(out, ",batch=%lld", (long long)s->batch);
     if (s->backward) text_add(out, " backward");
 }

@@ -89,6 +89,7 @@ static const char *shape_text(const struct page *p, const struct tune_shape *s)
     struct text text = {0};
     text_add(&text, "n = %lld, %lld head%s", (long long)s->length, (long long)s->heads, s->heads == 1 ? "" : "s");
     if (s->kv_heads != s->heads) text_add(&text, " (%lld of keys and values)", (long long)s->kv_heads);
+    if (s->key_heads) text_add(&text, " (%lld of queries and keys)", (long long)s->key_heads);
     if (s->batch != 1) text_add(&text, ", batch of %lld", (long long)s->batch);
     text_add(&text, ", %d thread%s%s", s->threads, s->threads == 1 ? "" : "s", s->backward ? ", backward" : "");
     const char *made = arena_copy(p->arena, text.data);

@@ -9,6 +9,7 @@ enum { MAX_SHAPES = 64 };
 struct tune_shape {
     /* `length` is the number of queries and of keys. */
     int64_t batch, heads, kv_heads, length;
+    int64_t key_heads; /* heads of q and k if v has more, or 0 */
     int threads;
     bool backward; /* true if a call of backward is measured, false if a call of forward is measured */
 };

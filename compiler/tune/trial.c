@@ -238,7 +238,10 @@ static bool written(const struct call *c, int number, struct written *w)
     if (number < shared) {
         const enum call_role role = backward ? of_backward[number] : of_forward[number];
         const int64_t row = role == ROLE_DQ || role == ROLE_DK ? c->kernel->head_dim : c->kernel->value_dim,
-                      heads = role == ROLE_DK || role == ROLE_DV ? p->kv_heads : p->heads;
+                      of_keys = role == ROLE_DQ || role == ROLE_DK ? p->key_heads : 0,
+                      heads = of_keys                              ? of_keys
+                              : role == ROLE_DK || role == ROLE_DV ? p->kv_heads
+                                                                   : p->heads;
         *w = (struct written){c->arrays->data[role],
                               (size_t)call_array_bytes(c->kernel, p, role),
                               c->kernel->dtype,
@@ -341,6 +344,7 @@ static int prepare(const struct trial_request *r, struct call *by_default, struc
         both[k]->problem = (struct attn_problem){.batch = r->shape->batch,
                                                  .heads = r->shape->heads,
                                                  .kv_heads = r->shape->kv_heads,
+                                                 .key_heads = r->shape->key_heads,
                                                  .n_q = length,
                                                  .n_k = length,
                                                  .threads = r->shape->threads};

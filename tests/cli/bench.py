@@ -17,7 +17,7 @@ QUICK = ('--time', '0', '--quiet')   # the options for one call of each kernel
 UNITS = {'AVX-512', 'AVX2', 'SSE4.2', 'NEON', 'vectors'}
 UNITS_OF_BF16 = {'AMX', 'AVX512-BF16'}
 CASES = []
-FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads threads length skipped form runs median_s best_s spread '
+FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads key_heads threads length skipped form runs median_s best_s spread '
           'flops gflops peak_gflops peak_spread shaking share_of_peak pairs visited pairs_exact scalar_operations '
           'bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected workspace_bytes '
            'would_take_s compiler pass saved_bytes over_forward unit tokens tokens_per_s read_bytes read_gbs '

@@ -5,6 +5,7 @@
 - States are compared with lists of tokens.
 - Damaged states are refused.
 - All specs of specs/ whose queries see no later keys are tested, and more specs with a causal mask."""
+import ctypes
 import os
 import re
 import sys
@@ -20,7 +21,7 @@ import yaml
 
 import definitions
 from answers import draw
-from kernel import SANITIZED, Objects, State, best_target, compiled
+from kernel import SANITIZED, Objects, Problem, State, best_target, compiled
 from processor import missing_flags
 from suite import ROOT, Skip, Suite, check, compiler, execute
 
@@ -709,6 +710,9 @@ def folds(folder, suite, name, spec, moves, any_order):
         plain, foldable = (x.cut((sizes[k % 3] for k in range(10 ** 6)), foldable=f) for f in (0, 1))
         check(np.array_equal(plain, foldable), 'a state with transitions gives other bits')
         check(x.state().fold(x.state()) == EFOLD, 'states without transitions were folded')
+        grouped = Problem(x.batch, 4, 2, foldable=1)   # delta takes as many heads of q as of v
+        size = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(x.kernel.about.state)
+        check(size(ctypes.byref(grouped)) == 0, 'a state of grouped heads')
     if not moves:
         check(joined([2 * c, 2 * c], [n - 3, n - 3]) == ELENGTH, 'keys for other positions were summed')
     check(joined([2 * c, c], [n - 3, n - 3], 2 * c) == ELENGTH, 'it was folded where it does not begin')

@@ -182,16 +182,16 @@ static void test_export(void)
     static const char wanted[] =
         "run,spec,spec_hash,machine,compiler,attnc,target,batch,heads,kv_heads,length,threads,strategy,seed,run_"
         "begun,trial,begun,status,why,samples,seconds,ratio,"
-        "ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as,backward,knob_tile_q,"
+        "ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as,backward,key_heads,knob_tile_q,"
         "knob_tile_k,knob_unroll\r\n"
         "7," BEFORE
-        "4096,2,random,18446744073709551615,1000000000.000,101,1000000001.000,measured,,3,2,1,1,1,,,,,,0,64,-1,\r\n"
+        "4096,2,random,18446744073709551615,1000000000.000,101,1000000001.000,measured,,3,2,1,1,1,,,,,,0,0,64,-1,\r\n"
         "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,103,1000000003.000,measured,,3,1.5,0.75,0."
-        "625,0.875,2e+09,,,,,0,16,96,\r\n"
+        "625,0.875,2e+09,,,,,0,0,16,96,\r\n"
         "7," BEFORE "4096,2,random,18446744073709551615,1000000000.000,106,1000000006.000,crashed,\"signal 11, "
-        "\"\"?\",0,,,,,,,,,,0,16,288,\r\n"
+        "\"\"?\",0,,,,,,,,,,0,0,16,288,\r\n"
         "8," BEFORE
-        "8192,2,\"pipe:a, b\",1,1000000000.000,108,1000000008.000,measured,,3,2,1,0.75,1.25,,,,,101,0,,288,256\r\n";
+        "8192,2,\"pipe:a, b\",1,1000000000.000,108,1000000008.000,measured,,3,2,1,0.75,1.25,,,,,101,0,0,,288,256\r\n";
     CU_ASSERT_STRING_EQUAL(text, wanted);
     if (strcmp(text, wanted) != 0) fprintf(stderr, "%s", text);
     free(text);

@@ -63,7 +63,8 @@ static bool same_experiment(const struct tune_experiment *a, const struct tune_e
     }
     return same && a->shape.batch == b->shape.batch && a->shape.heads == b->shape.heads &&
            a->shape.kv_heads == b->shape.kv_heads && a->shape.length == b->shape.length &&
-           a->shape.threads == b->shape.threads && a->shape.backward == b->shape.backward;
+           a->shape.threads == b->shape.threads && a->shape.backward == b->shape.backward &&
+           a->shape.key_heads == b->shape.key_heads;
 }
 
 static void test_rows(void)
@@ -150,8 +151,8 @@ static void test_resume(void)
     CU_ASSERT_EQUAL(run_in(s, &e, "random", 1, true), last);
     CU_ASSERT(run_in(s, &e, "random", 2, true) > last);
     CU_ASSERT(run_in(s, &e, "halving", 1, true) > last);
-    struct tune_experiment changed[13];
-    for (int k = 0; k < 13; k++) changed[k] = e;
+    struct tune_experiment changed[14];
+    for (int k = 0; k < 14; k++) changed[k] = e;
     changed[0].spec_hash = "0100";
     changed[1].machine = "another";
     changed[2].compiler = "gcc 12";
@@ -165,7 +166,8 @@ static void test_resume(void)
     changed[10].space.knob[0].name = "tile";
     changed[11].space.knobs = 1;
     changed[12].shape.backward = true;
-    for (int k = 0; k < 13; k++) {
+    changed[13].shape.key_heads = 2;
+    for (int k = 0; k < 14; k++) {
         const int64_t own = run_in(s, &changed[k], "random", 1, true);
         CU_ASSERT(own > last);
         CU_ASSERT_EQUAL(run_in(s, &changed[k], "random", 1, true), own);
@@ -177,7 +179,7 @@ static void test_resume(void)
     CU_ASSERT(found(s, first, 4, 4));
     CU_ASSERT(found(s, first, 5, -1));
     store_close(s);
-    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM experiments"), 14);
+    CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM experiments"), 15);
     check_whole(file);
 }
 
@@ -456,7 +458,8 @@ static void make_old(const char *file)
         file, "DROP VIEW results; DROP VIEW trial_knobs; DROP INDEX trials_of_run; DROP INDEX trials_without_result; "
               "DROP INDEX trials_of_code; DROP INDEX runs_of_experiment; PRAGMA user_version = 1;"
               "ALTER TABLE trials DROP COLUMN process; ALTER TABLE trials DROP COLUMN code; ALTER TABLE trials DROP "
-              "COLUMN same_as; ALTER TABLE experiments DROP COLUMN backward;"
+              "COLUMN same_as; ALTER TABLE experiments DROP COLUMN backward; ALTER TABLE experiments DROP COLUMN "
+              "key_heads;"
               "PRAGMA journal_mode = DELETE"));
 }
 
@@ -478,7 +481,7 @@ static void test_versions(void)
     s = opened(file);
     CU_ASSERT(found(s, 1, 4, 4));
     store_close(s);
-    CU_ASSERT_EQUAL(sql_number(file, "SELECT user_version FROM pragma_user_version"), 4);
+    CU_ASSERT_EQUAL(sql_number(file, "SELECT user_version FROM pragma_user_version"), 5);
     CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM results WHERE schedule = 'tile_q=64 tile_k=96'"), 1);
     check_whole(file);
 
@@ -489,10 +492,10 @@ static void test_versions(void)
     CU_ASSERT_EQUAL(sql_number(path("stuck.db"), "SELECT user_version FROM pragma_user_version"), 1);
     CU_ASSERT_EQUAL(sql_number(path("stuck.db"), "SELECT count(*) FROM sqlite_master WHERE name = 'trials_of_run'"), 0);
 
-    CU_ASSERT(sql_do(file, "PRAGMA user_version = 5; PRAGMA journal_mode = DELETE"));
+    CU_ASSERT(sql_do(file, "PRAGMA user_version = 6; PRAGMA journal_mode = DELETE"));
     refused(
         file, STATUS_INPUT,
-        "old.db: a newer attnc made this database: its tables have version 5; this attnc supports versions up to 4");
+        "old.db: a newer attnc made this database: its tables have version 6; this attnc supports versions up to 5");
 }
 
 static void test_damaged(void)

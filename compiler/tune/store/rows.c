@@ -10,10 +10,11 @@
 #include <string.h>
 
 /* The columns of an experiment, in the order of the INSERT and SELECT below. */
-#define EXPERIMENT_TYPES "tttttiiiiii"
+#define EXPERIMENT_TYPES "tttttiiiiiii"
 #define EXPERIMENT_VALUES(e) \
     (e)->spec_hash, (e)->machine, (e)->compiler, (e)->attnc, (e)->target, (e)->shape.batch, (e)->shape.heads, \
-        (e)->shape.kv_heads, (e)->shape.length, (int64_t)(e)->shape.threads, (int64_t)(e)->shape.backward
+        (e)->shape.kv_heads, (e)->shape.length, (int64_t)(e)->shape.threads, (int64_t)(e)->shape.backward, \
+        (e)->shape.key_heads
 
 const char *store_text(sqlite3_stmt *statement, int column, struct arena *arena)
 {
@@ -96,7 +97,8 @@ bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t 
         s,
         "SELECT id FROM experiments WHERE spec_hash = ? AND machine = ? AND compiler = ? AND "
         "attnc = ? AND target = ? AND batch = ?"
-        " AND heads = ? AND kv_heads = ? AND length = ? AND threads = ? AND backward = ? ORDER BY id",
+        " AND heads = ? AND kv_heads = ? AND length = ? AND threads = ? AND backward = ? AND key_heads = ? "
+        "ORDER BY id",
         EXPERIMENT_TYPES, EXPERIMENT_VALUES(e));
     struct arena *arena = arena_new();
     int row = -1;
@@ -113,8 +115,8 @@ bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t 
     if (*id) return true;
     if (!store_do(s,
                   "INSERT INTO experiments (spec_hash, machine, compiler, attnc, target, batch, heads, kv_heads, "
-                  "length, threads, backward)"
-                  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                  "length, threads, backward, key_heads)"
+                  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                   EXPERIMENT_TYPES, EXPERIMENT_VALUES(e)))
         return false;
     *id = sqlite3_last_insert_rowid(s->db);
@@ -125,7 +127,7 @@ bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, str
 {
     sqlite3_stmt *q = store_ask(s,
                                 "SELECT spec_hash, machine, compiler, attnc, target, batch, heads, kv_heads, length, "
-                                "threads, backward FROM experiments WHERE id = ?",
+                                "threads, backward, key_heads FROM experiments WHERE id = ?",
                                 "i", id);
     const int row = q ? store_row(s, q) : -1;
     if (row > 0) {
@@ -139,7 +141,8 @@ bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, str
                                        .kv_heads = sqlite3_column_int64(q, 7),
                                        .length = sqlite3_column_int64(q, 8),
                                        .threads = sqlite3_column_int(q, 9),
-                                       .backward = sqlite3_column_int(q, 10) != 0};
+                                       .backward = sqlite3_column_int(q, 10) != 0,
+                                       .key_heads = sqlite3_column_int64(q, 11)};
     }
     store_done(q);
     if (row == 0) return damaged(s, "experiment", id);
