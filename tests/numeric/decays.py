@@ -19,14 +19,14 @@ FORMS = {   # Each value is (similarity, other keys of the spec).
 HEAD = 8
 
 
-def results(folder, suite, spec, arrays):
+def results(folder, suite, spec, arrays, level='-O0'):
     """Runs a spec on arrays, and returns the arrays that it writes."""
     os.makedirs(folder + '/in')
     path = folder + '/k.yaml'
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
     for name, x in arrays.items(): np.save('%s/in/%s.npy' % (folder, name), x.astype(np.float32))
     done = execute([suite.attnc, 'run', path, '--in', folder + '/in', '--out', folder + '/out'],
-                   env=dict(os.environ, XDG_CACHE_HOME=suite.folder + '/cache'))
+                   env=dict(os.environ, XDG_CACHE_HOME=suite.folder + '/cache', ATTNC_CFLAGS=level))
     check(done.returncode == 0, 'exit status %d: %s' % (done.returncode, done.stderr.strip()[:600]))
     return {name: np.load(folder + '/out/' + name) for name in sorted(os.listdir(folder + '/out'))}
 
@@ -66,7 +66,7 @@ def resets(folder, suite, form, elements):
 def long(folder, suite, elements):
     n = 300000
     arrays = {name: x.astype(np.float32).astype(float) for name, x in draw(2, n, elements).items() if name != 'dout'}
-    made = results(folder, suite, spec_of('linear', elements, ['forward']), arrays)['out.npy']
+    made = results(folder, suite, spec_of('linear', elements, ['forward']), arrays, '-O2')['out.npy']
     state, scale, worst = np.zeros((2, HEAD, HEAD)), np.zeros((2, HEAD, HEAD)), 0.0
     factor = np.exp(arrays['gate'][0])
     for t in range(n):

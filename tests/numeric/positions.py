@@ -141,7 +141,8 @@ def case(folder, suite, keys, dtype, target):
     kernel = compiled(suite, path, folder, target, '-O0', compiler('clang'))
     differentiates = 'backward' in spec.get('emit', []) and not suite.without
     calls, wrong = 0, []
-    for number, sizes in enumerate(SIZES + ([] if is_linear(spec) else AFTER)):
+    sizes_of_calls = SIZES + ([] if is_linear(spec) else AFTER)
+    for number, sizes in list(enumerate(sizes_of_calls))[::1 if dtype == 'f32' else 3]:
         P = arrays_of('%s/%d' % (folder, number), spec, sizes, number, differentiates)
         try:
             out = call(kernel, P)
