@@ -285,16 +285,15 @@ static int copy_of(struct parts *p, int v, int *made)
 
 /* ---- outputs of the loops that compute the solution ---- */
 
-/* Whether v needs a part other than the solution. */
+/* Whether v needs a part other than the solution. Outputs from `parts` on are parts. */
 static bool needs_other_part(const struct parts *p, int v, int parts)
 {
-    const struct value *const value = &p->g->value[v];
-    if (v == p->x->solution) return false;
-    for (int o = parts; o < p->g->outputs && value->op == GRAPH_INPUT; o++)
-        if (strcmp(p->g->output[o].name, value->name) == 0) return true;
-    for (int k = 0; k < value->operands; k++)
-        if (needs_other_part(p, value->operand[k].of, parts)) return true;
-    return false;
+    bool *const needed = arena_alloc(p->m->arena, (size_t)p->g->values * sizeof *needed), found = false;
+    mark(p->g, v, needed);
+    for (int w = 0; w < p->g->values; w++)
+        for (int o = parts; o < p->g->outputs && needed[w] && w != p->x->solution; o++)
+            found |= p->g->value[w].op == GRAPH_INPUT && strcmp(p->g->output[o].name, p->g->value[w].name) == 0;
+    return found;
 }
 
 /* Whether v needs the sweep of forward, with queries in the lanes. */
