@@ -44,7 +44,7 @@ int linear_elu_decode_forward(const struct attn_problem *problem, const struct l
 /* Returns the bytes of a state. Returns 0 if the problem is NULL or not valid. */
 size_t linear_elu_decode_state(const struct attn_problem *problem);
 /* Initialises a state whose sequences are all empty. The first token of each sequence will be at position
-   problem->start, which must be a multiple of the number of tokens that the kernel sums at a time.
+   problem->start, which must be a multiple of 16, the number of tokens that the kernel sums at a time.
    For other positions, returns ATTN_ELENGTH. */
 int linear_elu_decode_state_init(const struct attn_problem *problem, void *state);
 /* Returns the bytes of the workspace of linear_elu_decode_extend, like linear_elu_decode_workspace. */

@@ -116,10 +116,12 @@ static void decoding(const struct emission *p, struct text *out)
              "/* Initialises a state whose sequences are all empty. %s*/\n"
              "int %s_state_init(const struct attn_problem *problem, void *state);\n",
              p->folds || p->foldables
-                 ? "The first token of each sequence will be at position\n"
-                   "   problem->start, which must be a multiple of the number of tokens that the kernel sums at "
-                   "a time.\n"
-                   "   For other positions, returns ATTN_ELENGTH. "
+                 ? arena_printf(arena,
+                                "The first token of each sequence will be at position\n"
+                                "   problem->start, which must be a multiple of %lld, the number of tokens that the "
+                                "kernel sums at a time.\n"
+                                "   For other positions, returns ATTN_ELENGTH. ",
+                                (long long)p->extend[0].c->state.chunk)
                  : "",
              name);
     text_add(out,
