@@ -1921,6 +1921,9 @@ int deltanet_forward(const struct attn_problem *problem, const struct deltanet_p
     call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k) ||
+        (out && (const void *)out == v)) return ATTN_EPOINTER;
     if (!params || !params->beta) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;

@@ -3682,6 +3682,9 @@ int linear_elu_decode_forward(const struct attn_problem *problem, const struct l
     call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k) ||
+        (out && (const void *)out == v)) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     const struct version this = version(keys_of_version(&call.p));
@@ -4297,6 +4300,9 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
     if (tokens == 0 || call.p.heads == 0) return 0;
     const int asked = 1;
     if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k) ||
+        (out && (const void *)out == v)) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     unsigned char *work = (unsigned char *)workspace;
     const size_t bytes = bytes_of_extending(problem);

@@ -4359,6 +4359,9 @@ int local_blocks_polysketch_forward(const struct attn_problem *problem,
     call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k) ||
+        (out && (const void *)out == v)) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;

@@ -3330,6 +3330,9 @@ int polynomial_p8_forward(const struct attn_problem *problem, const struct polyn
     call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k) ||
+        (out && (const void *)out == v)) return ATTN_EPOINTER;
     if (!params || !params->k_norm_weight || !params->k_norm_bias || !params->q_norm_weight || !params->q_norm_bias)
         return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;

@@ -10752,6 +10752,9 @@ int polysketch_learned_r32_forward(const struct attn_problem *problem,
     call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k) ||
+        (out && (const void *)out == v)) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1_norm0_weight || !params->sketch_g1_norm0_bias || !params->sketch_g1_w0 ||
         !params->sketch_g1_w1 || !params->sketch_g1_norm1_weight || !params->sketch_g1_norm1_bias ||
         !params->sketch_g1_w2 || !params->sketch_g1_w3 || !params->sketch_g2_norm0_weight ||

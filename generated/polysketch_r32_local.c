@@ -5232,6 +5232,9 @@ int polysketch_r32_local_forward(const struct attn_problem *problem, const struc
     call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k) ||
+        (out && (const void *)out == v)) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;

@@ -6123,6 +6123,9 @@ int softmax_kerple_forward(const struct attn_problem *problem, const struct soft
     call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k) ||
+        (out && (const void *)out == v)) return ATTN_EPOINTER;
     if (!params || !params->a || !params->c) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
@@ -6347,6 +6350,24 @@ int softmax_kerple_backward(const struct attn_problem *problem, const struct sof
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
         return ATTN_EPOINTER;
+    if ((dq && (const void *)dq == q) ||
+        (dq && (const void *)dq == k) ||
+        (dq && (const void *)dq == v) ||
+        (dq && (const void *)dq == out) ||
+        (dq && (const void *)dq == dout) ||
+        (dk && (const void *)dk == q) ||
+        (dk && (const void *)dk == k) ||
+        (dk && (const void *)dk == v) ||
+        (dk && (const void *)dk == out) ||
+        (dk && (const void *)dk == dout) ||
+        (dk && (const void *)dk == dq) ||
+        (dv && (const void *)dv == q) ||
+        (dv && (const void *)dv == k) ||
+        (dv && (const void *)dv == v) ||
+        (dv && (const void *)dv == out) ||
+        (dv && (const void *)dv == dout) ||
+        (dv && (const void *)dv == dq) ||
+        (dv && (const void *)dv == dk)) return ATTN_EPOINTER;
     if (!params || !params->a || !params->c) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;

@@ -3817,6 +3817,8 @@ int softmax_mla_forward(const struct attn_problem *problem, const struct softmax
     if (error) return error;
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k))) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k)) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
@@ -4307,6 +4309,8 @@ int softmax_mla_extend(const struct attn_problem *problem, const struct softmax_
     if (tokens == 0 || call.p.heads == 0) return 0;
     const int asked = call.q || call.out; /* without queries, the call only stores keys and values */
     if ((asked && (!q || !out)) || !k || !workspace) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k)) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     unsigned char *work = (unsigned char *)workspace;
     const size_t bytes = bytes_of_extending(problem);

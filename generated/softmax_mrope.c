@@ -5973,6 +5973,9 @@ int softmax_mrope_forward(const struct attn_problem *problem, const struct softm
     call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k) ||
+        (out && (const void *)out == v)) return ATTN_EPOINTER;
     if (!params || !params->positions) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
@@ -6557,6 +6560,9 @@ int softmax_mrope_extend(const struct attn_problem *problem, const struct softma
     if (tokens == 0 || call.p.heads == 0) return 0;
     const int asked = call.q || call.out; /* without queries, the call only stores keys and values */
     if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k) ||
+        (out && (const void *)out == v)) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     unsigned char *work = (unsigned char *)workspace;
     const size_t bytes = bytes_of_extending(problem);

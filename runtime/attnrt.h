@@ -21,7 +21,8 @@ enum attn_error {
     ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, heads is no multiple of kv_heads or
                              key_heads, or query_start is out of range. With 'delta' or key_heads, heads must equal
                              kv_heads */
-    ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
+    ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL, or an output is also
+                             another array of the call */
     ATTN_EPARAM = -3,     /* a parameter that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
     ATTN_ESIZE = -5,      /* a product of sizes overflows */

@@ -104,6 +104,24 @@ static const char *call_members(struct arena *arena, const struct emission *p, b
     return members;
 }
 
+/* Returns a condition in C: whether an output begins where another array of the entry point begins. */
+static const char *shared_arrays(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry)
+{
+    const char *shared = "";
+    for (int k = 0; k < arrays->count; k++)
+        for (int n = 0; n < arrays->count; n++) {
+            const struct kernel_array *const output = &arrays->array[k], *const other = &arrays->array[n];
+            const enum array_access first = output->access[entry], second = other->access[entry];
+            /* of two outputs, the second finds the first */
+            if (k == n || first <= ACCESS_READ || second == ACCESS_NONE || (second > ACCESS_READ && n > k) ||
+                output->place != PLACE_ARGUMENT || other->place != PLACE_ARGUMENT)
+                continue;
+            shared = arena_printf(arena, "%s%s(%s && (const void *)%s == %s)", shared, *shared ? " ||\n        " : "",
+                                  output->member, output->member, other->member);
+        }
+    return shared;
+}
+
 /* Sets the names in templates for the arrays of an entry point. The names begin with ARRAY for forward, and with
    GRADIENT for backward. */
 static void set_arrays(struct template_names *t, const struct kernel_arrays *arrays, enum entry entry)
@@ -142,6 +160,7 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
     template_set(t, arena_printf(t->arena, "%s_ANY_ARGUMENTS", word), any);
     template_set(t, arena_printf(t->arena, "%s_ANY_VALUES", word), cast);
     template_set(t, arena_printf(t->arena, "%s_ANY_UNUSED", word), unused);
+    template_set(t, arena_printf(t->arena, "%s_SHARED", word), shared_arrays(t->arena, arrays, entry));
     template_set(t, arena_printf(t->arena, "%s_OF_QUERIES_MISSING", word), of_queries);
     template_set(t, arena_printf(t->arena, "%s_OF_KEYS_MISSING", word), of_keys);
 }

@@ -64,7 +64,8 @@ enum attn_error {
     ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, heads is no multiple of kv_heads or
                              key_heads, or query_start is out of range. With 'delta' or key_heads, heads must equal
                              kv_heads */
-    ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL */
+    ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL, or an output is also
+                             another array of the call */
     ATTN_EPARAM = -3,     /* a parameter that the kernel needs is NULL */
     ATTN_EWORKSPACE = -4, /* workspace_bytes is smaller than NAME_workspace() says */
     ATTN_ESIZE = -5,      /* a product of sizes overflows */
@@ -3725,6 +3726,9 @@ int softmax_forward(const struct attn_problem *problem, const struct softmax_par
     call.sharing = sharing_of(&call.p);
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k) ||
+        (out && (const void *)out == v)) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);

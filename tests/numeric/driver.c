@@ -300,6 +300,9 @@ static void check_errors(void)
     expect("k is NULL", &c, kernel->forward(p0, params, q, NULL, v, out, workspace), ATTN_EPOINTER);
     expect("v is NULL", &c, kernel->forward(p0, params, q, k, NULL, out, workspace), ATTN_EPOINTER);
     expect("out is NULL", &c, kernel->forward(p0, params, q, k, v, NULL, workspace), ATTN_EPOINTER);
+    expect("out is q", &c, kernel->forward(p0, params, q, k, v, q, workspace), ATTN_EPOINTER);
+    expect("out is k", &c, kernel->forward(p0, params, q, k, v, k, workspace), ATTN_EPOINTER);
+    expect("out is v", &c, kernel->forward(p0, params, q, k, v, v, workspace), ATTN_EPOINTER);
     if (kernel->forward(NULL, params, q, k, v, out, workspace) >= 0) FAIL("the problem is NULL: no error");
     if (kernel->workspace(NULL) != 0) FAIL("the problem is NULL: a workspace of %zu bytes", kernel->workspace(NULL));
     if (c.problem.workspace_bytes > 0) {

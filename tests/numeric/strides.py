@@ -15,7 +15,7 @@ import numpy as np
 import yaml
 
 import definitions
-from kernel import Objects, State, best_target, compiled
+from kernel import Objects, Problem, State, best_target, compiled
 from suite import Failure, Suite, check
 
 B, H, G, D = 2, 4, 2, 8
@@ -117,8 +117,14 @@ def compare(folder, suite, name, more):
                 one, two = (outputs(kernel, P | {n: x}, q, k, v, dout, more) for x in (plain, other))
                 with_tables = kernel.tables(P | {n: other})
                 three = outputs(kernel, with_tables, q, k, v, dout, more) if n + ' tiles' in with_tables else two
+                results = [(how, two), (how + ', with a table of tiles', three)]
+                if how.endswith('apart') and n_q < 70:
+                    for before in False, True:
+                        place = lambda x: at_a_fence(x, before)
+                        results.append((how + ', at a fence', outputs(kernel, {m: place(other if m == n else x) for m, x in P.items()},
+                                                                      q, k, v, dout, more, place)))
                 for what in one:
-                    for by, of in (how, two), (how + ', with a table of tiles', three):
+                    for by, of in results:
                         same = np.array_equal(one[what], of[what], equal_nan=True)
                         check(same, '%s: %s of n_q %d, n_k %d has other bits' % (by, what, n_q, n_k))
                 count += 1
@@ -151,16 +157,52 @@ def refused(folder, suite):
     check(np.isfinite(kernel(P | {'c': extreme}, q, k, v)).all(), 'indices of 32 bits are not limited')
 
 
-def before_a_fence(x):
-    """Copies an array to the end of a page. Reading after it is a fault."""
+def shared(folder, suite):
+    """An output that is another array of the call is an error, in forward, backward and extend. Nothing is written."""
+    path = folder + '/shared.yaml'
+    with open(path, 'w') as f:
+        yaml.safe_dump({'name': 'shared', 'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': D},
+                        'emit': ['forward', 'backward', 'decode']}, f)
+    kernel, rng = compiled(suite, path, folder, 'generic', '-O0'), np.random.default_rng(1)
+    x = {n: rng.standard_normal((B, H, 9, D)).astype(np.float32)
+         for n in ('q', 'k', 'v', 'out', 'dout', 'dq', 'dk', 'dv')}
+    state, work = State(kernel, {}, B, H, H, 9), np.zeros(1 << 22, np.uint8)
+    work, problem = work[-work.ctypes.data % 64:], Problem(B, H, H, 9, 9, threads=1, capacity=9)
+    calls = {'forward': (('q', 'k', 'v', 'out'), 1, ()), 'extend': (('q', 'k', 'v', 'out'), 1, (state.block.ctypes.data,)),
+             'backward': (('q', 'k', 'v', 'out', 'dout', 'dq', 'dk', 'dv'), 3, (None,))}
+    for entry, (names, outputs_of, more) in calls.items():
+        call = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * (3 + len(names) + len(more)))(getattr(kernel.about, entry))
+        for output in names[-outputs_of:]:
+            for other in set(names) - {output}:
+                given = x | {output: x[other]}
+                before = {n: a.copy() for n, a in x.items()}
+                error = call(ctypes.byref(problem), None, *(given[n].ctypes.data for n in names), *more, work.ctypes.data)
+                check(error == -2, '%s with %s = %s returned %d' % (entry, output, other, error))
+                check(all(np.array_equal(before[n], x[n]) for n in x), '%s with %s = %s wrote' % (entry, output, other))
+        error = call(ctypes.byref(problem), None, *(x[n].ctypes.data for n in names), *more, work.ctypes.data)
+        check(error == 0, '%s returned %d' % (entry, error))
+
+
+def at_a_fence(x, before=False):
+    """Copies an array, with its strides, to the end of a page, or to the beginning of a page if `before` is true. Reading
+    on the other side of this end is a fault. Bytes between the elements would spoil the result."""
     page, libc = mmap.PAGESIZE, ctypes.CDLL(None, use_errno=True)
-    size = (x.nbytes + page - 1) // page * page
+    span = x.itemsize + sum(abs(stride) * (n - 1) for stride, n in zip(x.strides, x.shape)) if x.size else 0
+    size = (span + page - 1) // page * page
     memory = mmap.mmap(-1, size + page)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    check(libc.mprotect(ctypes.c_void_p(address + size), ctypes.c_size_t(page), 0) == 0, 'mprotect failed')
-    made = np.frombuffer(memory, x.dtype, x.size, size - x.nbytes).reshape(x.shape)
+    fence = address if before else address + size
+    bytes_of = np.frombuffer(memory, np.uint8)
+    bytes_of[...] = 0xff
+    first = page if before else size - span
+    made = np.lib.stride_tricks.as_strided(bytes_of[first:first + x.itemsize].view(x.dtype) if x.size else x, x.shape, x.strides)
     made[...] = x
+    check(libc.mprotect(ctypes.c_void_p(fence), ctypes.c_size_t(page), 0) == 0, 'mprotect failed')
+    FENCED.append(memory)
     return made
+
+
+FENCED = []   # memory with a page without access, which must stay mapped
 
 
 def hostile(folder, suite):
@@ -178,7 +220,7 @@ def hostile(folder, suite):
          'x': np.full((B, n), np.nan, np.float32),
          'y': rng.choice(np.array([-2 ** 31, 2 ** 31 - 1, -1, 0, 6], np.int32), (B, n))}
     P['x'][:, [0, -1]] = 0, 1   # The subscripts of x are 0 or far outside, so x is read only at its ends.
-    made = kernel({name: before_a_fence(x) for name, x in P.items()}, q, k, v)
+    made = kernel({name: at_a_fence(x) for name, x in P.items()}, q, k, v)
     P['a'] = np.zeros_like(P['a'])
     check(made.shape == q.shape and not np.array_equal(made, kernel(P, q, k, v)), 'the table is not read')
     check(np.isfinite(made).all(), 'a subscript is not limited')
@@ -223,7 +265,7 @@ def called(folder, suite, words):
     for one, two in zip(*results): check(np.array_equal(one, two), 'the results are other ones')
 
 
-def outputs(kernel, P, q, k, v, dout, more):
+def outputs(kernel, P, q, k, v, dout, more, place=lambda x: x):
     made = {'out': kernel(P, q, k, v)}
     if 'backward' in more: made |= kernel.gradients(P, q, k, v, dout, arrays=True)
     if 'decode' in more:
@@ -231,7 +273,7 @@ def outputs(kernel, P, q, k, v, dout, more):
         for size in (5, 1, 40, 24):
             cut = slice(at, at + size)
             if at >= q.shape[2]: break
-            new = {n: x[(slice(None),) * axis_of_tokens(kernel, n) + (cut,)] for n, x in P.items()
+            new = {n: place(x[(slice(None),) * axis_of_tokens(kernel, n) + (cut,)]) for n, x in P.items()
                    if axis_of_tokens(kernel, n) is not None}
             rows.append(state.extend(q[:, :, cut], k[:, :, cut], v[:, :, cut], rows=new))
             at += size
@@ -252,6 +294,7 @@ def main():
     suite.objects = Objects(suite.folder)
     suite.target = best_target()
     suite.case('refused', refused, suite)
+    suite.case('shared', shared, suite)
     suite.case('hostile', hostile, suite)
     for at in range(0, len(WORDS), len(FORMS)):
         words = WORDS[at:at + len(FORMS)]

@@ -40,6 +40,7 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #define ARRAY_VALUES .q = q, .k = k, .v = v, .out = out
 #define ARRAY_OF_QUERIES_MISSING !q || !out
 #define ARRAY_OF_KEYS_MISSING !k || !v
+#define ARRAY_SHARED 0 /* the tests pass one array for all */
 #define ARRAY_ANY_ARGUMENTS const void *q, const void *k, const void *v, void *out
 #define ARRAY_ANY_VALUES (const float *)q, (const float *)k, (const float *)v, (float *)out
 #define CHECK_PROBLEM attn_problem_check

@@ -809,6 +809,7 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
 #endif
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (ARRAY_OF_QUERIES_MISSING || !workspace || (call.p.n_k > 0 && (ARRAY_OF_KEYS_MISSING))) return ATTN_EPOINTER;
+    if (ARRAY_SHARED) return ATTN_EPOINTER;
 #if PARAMS
     if (PARAM_MISSING) return ATTN_EPARAM;
 #endif
@@ -1142,6 +1143,7 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (GRADIENT_OF_QUERIES_MISSING)) ||
         (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (GRADIENT_OF_KEYS_MISSING)))
         return ATTN_EPOINTER;
+    if (GRADIENT_SHARED) return ATTN_EPOINTER;
 #if PARAMS
     if (PARAM_MISSING) return ATTN_EPARAM;
 #endif

@@ -1140,6 +1140,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     const int asked = call.q || call.out; /* without queries, the call only stores keys and values */
 #endif
     if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
+    if (ARRAY_SHARED) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     unsigned char *work = (unsigned char *)workspace;
     const size_t bytes = bytes_of_extending(problem);

@@ -24,7 +24,7 @@ _DTYPES = ("f32", "bf16", "f16", "f64", "i32", "u8")  # enum attn_dtype
 _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt.h
     -1: (ValueError, "a size or stride of the problem is negative or too small, heads is not a multiple of kv_heads or "
                      "key_heads, or query_start is out of range"),
-    -2: (ValueError, "an array is missing"),
+    -2: (ValueError, "an array is missing, or an output is also another array"),
     -3: (ValueError, "a parameter is missing"),
     -4: (MemoryError, "the workspace is too small"),
     -5: (ValueError, "the sizes are too large: a product of them overflows"),
