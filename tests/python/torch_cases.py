@@ -183,16 +183,16 @@ def opcheck(folder):
     compact = tensors(grad=True)
     permuted = [a.detach().transpose(1, 2).contiguous().transpose(1, 2).requires_grad_() for a in compact]
     for inputs in compact, permuted:
-        torch.library.opcheck(torch.ops.attnc.forward.default, (made._text, *inputs, [], None, True, None))
+        torch.library.opcheck(torch.ops.attnc.forward.default, (made._text, *inputs, [], [], None, None, True, None))
     weights = list(attnc.torch.Attention(learned, 4, 2).parameters())
-    torch.library.opcheck(torch.ops.attnc.forward.default, (learned._text, *compact, weights, None, True, None))
+    torch.library.opcheck(torch.ops.attnc.forward.default, (learned._text, *compact, weights, [], None, None, True, None))
     plain = [a.detach() for a in compact]
-    torch.library.opcheck(torch.ops.attnc.forward.default, (made._text, *plain, [], None, False, None))
-    out, saved = torch.ops.attnc.forward(made._text, *plain, [], None, True, None)
+    torch.library.opcheck(torch.ops.attnc.forward.default, (made._text, *plain, [], [], None, None, False, None))
+    out, saved = torch.ops.attnc.forward(made._text, *plain, [], [], None, None, True, None)
     torch.library.opcheck(torch.ops.attnc.backward.default,
-                          (made._text, out, *plain, out, saved, [], None, [True, False, True], None))
+                          (made._text, out, *plain, out, saved, [], [], None, None, [True, False, True], None))
     drops = small('softmax_causal', dropout=0.3)
-    torch.library.opcheck(torch.ops.attnc.forward.default, (drops._text, *compact, [], None, True, torch.tensor(5)))
+    torch.library.opcheck(torch.ops.attnc.forward.default, (drops._text, *compact, [], [], None, None, True, torch.tensor(5)))
 
 
 @case

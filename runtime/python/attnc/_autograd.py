@@ -118,8 +118,9 @@ def _by_operator(ctx: Any, inputs: Tuple[Tensor, ...], saved: Tensor, given: Map
     from .torch import _as_tensors, _backward
 
     q, k, v, out, dout = inputs
-    parameters = _as_tensors(ctx.kernel, [given.get(p.name) for p in ctx.kernel.parameters])
-    each = iter(_backward(ctx.kernel._text, dout, q, k, v, out, saved, parameters, ctx.seed, list(wanted), None))
+    parameters, tables = _as_tensors(ctx.kernel, [given.get(p.name) for p in ctx.kernel.parameters])
+    each = iter(_backward(ctx.kernel._text, dout, q, k, v, out, saved, parameters, tables, None, ctx.seed, list(wanted),
+                          None))
     return [next(each) if is_wanted else None for is_wanted in wanted]
 
 

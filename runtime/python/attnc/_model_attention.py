@@ -191,7 +191,7 @@ def _call(text: str, query: Tensor, key: Tensor, value: Tensor, numbers: Dict[st
     tensors = [query, key, value, *(a for a in numbers.values() if isinstance(a, Tensor))]
     differentiable = torch.is_grad_enabled() and any(a.requires_grad for a in tensors)
     given = [_as_tensor(numbers[name], real if name in ("scale", "cap") else torch.int32) for name in names]
-    made: Tensor = _forward(text, query, key, value, given, None, differentiable, drawn)[0]
+    made: Tensor = _forward(text, query, key, value, given, [], None, None, differentiable, drawn)[0]
     return made.transpose(1, 2).contiguous()
 
 

@@ -64,7 +64,8 @@ def _call(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, r
     needs = torch.is_grad_enabled() and any(a.requires_grad for a in (query, key, value, *arrays))
     if not needs and not torch.compiler.is_compiling() and _is_eager(query, key, value, *arrays):
         return run(_kernel_of(text), query, key, value, given)
-    return _forward(text, query, key, value, arrays, None, needs, None)[0].transpose(1, 2)  # type: ignore[no-any-return]
+    made: Tensor = _forward(text, query, key, value, arrays, [], None, None, needs, None)[0]
+    return made.transpose(1, 2)
 
 
 def recurrence(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, rate: Optional[Tensor],

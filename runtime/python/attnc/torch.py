@@ -42,41 +42,40 @@ def _text_as(name: str, dtype: str) -> str:
     return json.dumps([*json.loads(name), "dtype=" + dtype])
 
 
-def _given(kernel: Kernel, parameters: Sequence[Optional[Tensor]]) -> Mapping[str, Any]:
+def _given(kernel: Kernel, parameters: Sequence[Optional[Tensor]], tables: Sequence[Optional[Tensor]] = (),
+           start: Optional[Tensor] = None) -> Mapping[str, Any]:
     given: dict[str, Any] = {p.name: None if value is None else value.detach()
                              for p, value in zip(kernel.parameters, parameters)}
-    for p, table in zip(kernel.parameters, parameters[len(kernel.parameters):]):
-        if table is not None and table.numel():
+    for p, table in zip(kernel.parameters, tables):
+        if table is not None:
             given[p.name] = MaskTiles(given[p.name], table)
-    if len(parameters) == 2 * len(kernel.parameters) + 1:
-        given["query_start"] = parameters[-1]
+    if start is not None:
+        given["query_start"] = start
     return given
 
 
-def _with_start(kernel: Kernel, parameters: Sequence[Any], start: Any, batch: int) -> list[Any]:
-    """Appends the positions of the first queries, after parameters and tables."""
+def _positions(start: Any, batch: int) -> Optional[Tensor]:
+    """Returns the positions of the first queries, [batch], or None."""
     if start is None:
-        return list(parameters)
+        return None
     positions = torch.as_tensor(start, device="cpu")
     if positions.dtype.is_floating_point or positions.dtype.is_complex or positions.dtype is torch.bool:
         raise TypeError("query_start has to be an integer, or an integer for each sequence")
     positions = positions.to(torch.int64)
-    if positions.dim() == 0:
-        positions = positions.expand(batch)
-    none = torch.empty(0, dtype=torch.uint8, device="cpu")  # autograd takes a list with None for no list of tensors
-    return [*parameters, *[none] * (2 * len(kernel.parameters) - len(parameters)), positions.contiguous()]
+    return (positions.expand(batch) if positions.dim() == 0 else positions).contiguous()
 
 
-def _with_tables(parameters: Sequence[Any]) -> list[Any]:
-    """Splits masks and the tables of their tiles: an operator takes its parameters, and then a table or None for each of
-    them."""
+def _masks_and_tables(parameters: Sequence[Any]) -> Tuple[list[Any], list[Any]]:
+    """Returns the parameters with masks in place of MaskTiles, and the table of each parameter or None. Without tables,
+    the second list is empty."""
     if not any(isinstance(value, MaskTiles) for value in parameters):
-        return list(parameters)
-    return [*(value.mask if isinstance(value, MaskTiles) else value for value in parameters),
-            *(value.table if isinstance(value, MaskTiles) else None for value in parameters)]
+        return list(parameters), []
+    return ([value.mask if isinstance(value, MaskTiles) else value for value in parameters],
+            [value.table if isinstance(value, MaskTiles) else None for value in parameters])
 
 
-# ---- the operators. A seed is a number, or a tensor without axes that is drawn in a graph of torch.compile.
+# ---- the operators. `tables` has a table of tiles or None for each parameter, or is empty. `start` has the positions
+# of first queries. A seed is a number, or a tensor without axes that is drawn in a graph of torch.compile.
 
 
 def _seed(seed: Optional[int], drawn: Optional[Tensor]) -> Optional[int]:
@@ -94,21 +93,23 @@ def _heads(kernel: Kernel, q: Tensor, v: Tensor) -> int:
 
 
 @torch.library.custom_op("attnc::forward", mutates_args=())
-def _forward(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]], seed: Optional[int],
-             saves: bool, drawn: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
+def _forward(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
+             tables: Sequence[Optional[Tensor]], start: Optional[Tensor], seed: Optional[int], saves: bool,
+             drawn: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
     made = _kernel_of(kernel)
     binding = made._with_gradients() if saves else made._binding
     rows = q.shape[0] * _heads(made, q, v) * q.shape[2] if saves and q.dim() == 4 else 0
     sums = torch.float64 if made.dtype == "f64" else torch.float32
     saved = torch.zeros(saved_size(made, rows) if saves else 0, dtype=sums)
-    out = binding.forward(q.detach(), k.detach(), v.detach(), _given(made, parameters), _seed(seed, drawn), None,
-                          torch.get_num_threads(), Kept(saved) if saves else None)
+    out = binding.forward(q.detach(), k.detach(), v.detach(), _given(made, parameters, tables, start),
+                          _seed(seed, drawn), None, torch.get_num_threads(), Kept(saved) if saves else None)
     return out, saved
 
 
 @_forward.register_fake
-def _(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]], seed: Optional[int],
-      saves: bool, drawn: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
+def _(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
+      tables: Sequence[Optional[Tensor]], start: Optional[Tensor], seed: Optional[int], saves: bool,
+      drawn: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
     made = _kernel_of(kernel)
     _check(made, q, k, v)
     heads = _heads(made, q, v)
@@ -119,22 +120,23 @@ def _(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optiona
 
 @torch.library.custom_op("attnc::backward", mutates_args=())
 def _backward(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, saved: Tensor,
-              parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool],
-              drawn: Optional[Tensor]) -> List[Tensor]:
+              parameters: Sequence[Optional[Tensor]], tables: Sequence[Optional[Tensor]], start: Optional[Tensor],
+              seed: Optional[int], wanted: Sequence[bool], drawn: Optional[Tensor]) -> List[Tensor]:
     made = _kernel_of(kernel)
     binding = made._with_gradients()
     names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
     if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
         dout = dout.contiguous()  # the gradient of a sum has stride 0
     result = binding.backward(q.detach(), k.detach(), v.detach(), out.detach(), dout.detach(),
-                              _given(made, parameters), _seed(seed, drawn), Kept(saved), names, None, torch.get_num_threads())
+                              _given(made, parameters, tables, start), _seed(seed, drawn), Kept(saved), names, None,
+                              torch.get_num_threads())
     return [getattr(result, name) for name in names]
 
 
 @_backward.register_fake
 def _(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, saved: Tensor,
-      parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool],
-      drawn: Optional[Tensor]) -> List[Tensor]:
+      parameters: Sequence[Optional[Tensor]], tables: Sequence[Optional[Tensor]], start: Optional[Tensor],
+      seed: Optional[int], wanted: Sequence[bool], drawn: Optional[Tensor]) -> List[Tensor]:
     made = _kernel_of(kernel)
     learned = [value for p, value in zip(made.parameters, parameters) if _is_learned(p)]
     return [torch.empty(a.shape, dtype=a.dtype, device=a.device)
@@ -146,9 +148,11 @@ def _is_learned(p: Any) -> bool:
 
 
 def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Tensor, Tensor]) -> None:
-    kernel, q, k, v, parameters, seed, saves, drawn = inputs
-    ctx.kernel, ctx.seed, ctx.saves, ctx.there = kernel, seed, saves, [p is not None for p in (*parameters, drawn)]
-    ctx.save_for_backward(q, k, v, *output, *(p for p in (*parameters, drawn) if p is not None))
+    kernel, q, k, v, parameters, tables, start, seed, saves, drawn = inputs
+    rest = (*parameters, *tables, start, drawn)
+    ctx.kernel, ctx.seed, ctx.saves, ctx.there = kernel, seed, saves, [p is not None for p in rest]
+    ctx.count = len(parameters)
+    ctx.save_for_backward(q, k, v, *output, *(p for p in rest if p is not None))
     ctx.mark_non_differentiable(output[1])
 
 
@@ -157,20 +161,23 @@ def _differentiate(ctx: Any, dout: Tensor, _: Any) -> Tuple[Any, ...]:
     made = _kernel_of(ctx.kernel)
     if not ctx.saves:
         raise RuntimeError(f"{made.name}: forward was called without saving values for gradients")
-    *parameters, drawn = [rest.pop(0) if there else None for there in ctx.there]
+    *arrays, start, drawn = [rest.pop(0) if there else None for there in ctx.there]
+    parameters, tables = arrays[:ctx.count], arrays[ctx.count:]
     needs = ctx.needs_input_grad
     of_parameters = needs[4] if isinstance(needs[4], (list, tuple)) else [needs[4]] * len(parameters)
     learned = [number for number, p in enumerate(made.parameters) if _is_learned(p)]
     wanted = [*needs[1:4], *(bool(of_parameters[number]) for number in learned)]
     results = []
     if any(wanted):
-        results = _backward(ctx.kernel, dout, q, k, v, out, saved, parameters, ctx.seed, wanted, drawn)
+        results = _backward(ctx.kernel, dout, q, k, v, out, saved, parameters, tables, start, ctx.seed, wanted, drawn)
     each = iter(results)
     gradients = [next(each) if is_wanted else None for is_wanted in wanted]
     by_parameter: List[Optional[Tensor]] = [None] * len(parameters)
     for number, gradient in zip(learned, gradients[3:]):
         by_parameter[number] = gradient
-    return None, *gradients[:3], by_parameter if isinstance(needs[4], (list, tuple)) else None, None, None, None
+    of_lists = [gradient if isinstance(need, (list, tuple)) else None  # autograd tells lists from single values
+                for need, gradient in ((needs[4], by_parameter), (needs[5], [None] * len(tables)))]
+    return None, *gradients[:3], *of_lists, None, None, None, None
 
 
 def _keep_nothing(ctx: Any, inputs: Tuple[Any, ...], output: List[Tensor]) -> None:
@@ -186,7 +193,7 @@ _forward.register_autograd(_differentiate, setup_context=_keep)
 _backward.register_autograd(_differentiate_twice, setup_context=_keep_nothing)
 
 
-# ---- vmap: additional batch axes
+# ---- vmap: additional batch axes. Calls take masks without tables, which give the same bits.
 
 
 def _merged(a: Tensor, dim: Optional[int], count: int) -> Tensor:
@@ -205,25 +212,29 @@ def _merged_parameters(kernel: Kernel, parameters: Sequence[Optional[Tensor]], d
         elif value is not None and dim is not None:
             raise NotImplementedError(f"{kernel.name}: vmap over the parameter {p.keyword} is not supported, only over batches")
         made.append(value)
-    if len(parameters) == 2 * len(kernel.parameters) + 1 and parameters[-1] is not None:
-        made += [*[None] * len(kernel.parameters), _merged(parameters[-1], dims[-1], count)]
     return made
+
+
+def _merged_start(start: Optional[Tensor], dim: Optional[int], count: int) -> Optional[Tensor]:
+    return None if start is None else _merged(start, dim, count)
 
 
 @_forward.register_vmap
 def _(info: Any, in_dims: Any, kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
-      seed: Optional[int], saves: bool, drawn: Optional[Tensor]) -> Any:
-    count = info.batch_size
+      tables: Sequence[Optional[Tensor]], start: Optional[Tensor], seed: Optional[int], saves: bool,
+      drawn: Optional[Tensor]) -> Any:
+    count, made = info.batch_size, _kernel_of(kernel)
     merged = [_merged(a, dim, count) for a, dim in zip((q, k, v), in_dims[1:4])]
-    given = _merged_parameters(_kernel_of(kernel), parameters, in_dims[4], count)
-    out, saved = _forward(kernel, *merged, given, seed, saves, drawn)
+    given = _merged_parameters(made, parameters, in_dims[4], count)
+    start = _merged_start(start, in_dims[6], count)
+    out, saved = _forward(kernel, *merged, given, [], start, seed, saves, drawn)
     return (out.unflatten(0, (count, -1)), saved), (0, None)
 
 
 @_backward.register_vmap
 def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, saved: Tensor,
-      parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool],
-      drawn: Optional[Tensor]) -> Any:
+      parameters: Sequence[Optional[Tensor]], tables: Sequence[Optional[Tensor]], start: Optional[Tensor],
+      seed: Optional[int], wanted: Sequence[bool], drawn: Optional[Tensor]) -> Any:
     count, made = info.batch_size, _kernel_of(kernel)
     if made.dropout and (any(wanted[3:]) or in_dims[5] is None):
         raise NotImplementedError(f"{made.name}: this call of vmap would not draw what forward drew, because dropout "
@@ -236,16 +247,18 @@ def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, 
             one = [a[number] for a in arrays]
             given = [p if p is None or dim is None else p.select(dim, number)
                      for p, dim in zip(parameters, in_dims[7] or [None] * len(parameters))]
-            out_again, saved_again = _forward(kernel, *one[1:4], given, seed, True, drawn)
-            each.append(_backward(kernel, *one[:4], out_again, saved_again, given, seed, wanted, drawn))
+            at = start if start is None or in_dims[9] is None else start.select(in_dims[9], number)
+            out_again, saved_again = _forward(kernel, *one[1:4], given, [], at, seed, True, drawn)
+            each.append(_backward(kernel, *one[:4], out_again, saved_again, given, [], at, seed, wanted, drawn))
         results = [torch.stack(several) for several in zip(*each)]
     else:
         merged = [_merged(a, dim, count) for a, dim in zip((dout, q, k, v, out), in_dims[1:6])]
         given = _merged_parameters(made, parameters, in_dims[7], count)
+        start = _merged_start(start, in_dims[9], count)
         if in_dims[5] is None:  # forward ran without vmap, so it saved values for only one of the batches
-            _, saved = _forward(kernel, *merged[1:4], given, seed, True, drawn)
+            _, saved = _forward(kernel, *merged[1:4], given, [], start, seed, True, drawn)
         results = [a.unflatten(0, (count, -1))
-                   for a in _backward(kernel, *merged, saved, given, seed, wanted, drawn)]
+                   for a in _backward(kernel, *merged, saved, given, [], start, seed, wanted, drawn)]
     return results, [0] * len(results)
 
 
@@ -301,13 +314,14 @@ def _as_tensor(value: Any, word: str) -> Any:
     return torch.tensor(value, dtype=_DTYPES[word], device="cpu") if _is_number(value) else value
 
 
-def _as_tensors(kernel: Kernel, parameters: Sequence[Any]) -> list[Any]:
-    return _with_tables([value if p.shape else _as_tensor(value, p.dtype)
-                         for p, value in zip(kernel.parameters, parameters)])
+def _as_tensors(kernel: Kernel, parameters: Sequence[Any]) -> Tuple[list[Any], list[Any]]:
+    """Returns the parameters of an operator, and its tables."""
+    return _masks_and_tables([value if p.shape else _as_tensor(value, p.dtype)
+                              for p, value in zip(kernel.parameters, parameters)])
 
 
-def _check_parameters(kernel: Kernel, parameters: Sequence[Any]) -> None:
-    for p, value in zip(kernel.parameters * 2, parameters):
+def _check_parameters(kernel: Kernel, parameters: Sequence[Any], tables: Sequence[Any]) -> None:
+    for p, value in (*zip(kernel.parameters, parameters), *zip(kernel.parameters, tables)):
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"{p.keyword} is a {type(value).__name__}; expected a tensor, because q is one")
         if value is not None and value.requires_grad and not _is_learned(p):
@@ -315,10 +329,10 @@ def _check_parameters(kernel: Kernel, parameters: Sequence[Any]) -> None:
                              f"pass {p.keyword}.detach()")
 
 
-def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
-              seed: Optional[int], out: Any = None, threads: Optional[int] = None) -> Tensor:
+def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, given: Mapping[str, Any], seed: Optional[int],
+              out: Any = None, threads: Optional[int] = None) -> Tensor:
     q, k, v = (a.detach() if a.requires_grad else a for a in (q, k, v))
-    made: Tensor = kernel._binding.forward(q, k, v, _given(kernel, parameters), seed, out,
+    made: Tensor = kernel._binding.forward(q, k, v, given, seed, out,
                                            torch.get_num_threads() if threads is None else threads)
     return made
 
@@ -334,7 +348,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
         key = key_of(binding, q, k, v, given, seed, cores) if given else key_of_tensors(binding, q, k, v, seed, cores)
         if key is not None:  # forward_again makes all checks of arrays, in less time than the code below
             if given is not kernel._none and _autograd.known(key) is None:
-                _check_parameters(kernel, _as_tensors(kernel, [given[p.name] for p in kernel.parameters]))
+                _check_parameters(kernel, *_as_tensors(kernel, [given[p.name] for p in kernel.parameters]))
             return binding.forward_again(key, q, k, v, given, seed, cores)  # type: ignore[no-any-return]
         if torch.is_grad_enabled() and forward_ad._current_level < 0 and _is_eager(q, k, v):
             again = _autograd.key_of(kernel, q, k, v, given, seed)
@@ -348,21 +362,22 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
             kernel = kernel._as({torch.bfloat16: "bf16", torch.float16: "f16"}[narrow])
             q, k, v = q.to(narrow), k.to(narrow), v.to(narrow)
     _check(kernel, q, k, v)
-    parameters = _as_tensors(kernel, [given[p.name] for p in kernel.parameters])
-    _check_parameters(kernel, parameters)
-    parameters = _with_start(kernel, parameters, given.get("query_start"), q.shape[0])
+    parameters, tables = _as_tensors(kernel, [given[p.name] for p in kernel.parameters])
+    _check_parameters(kernel, parameters, tables)
+    start = _positions(given.get("query_start"), q.shape[0])
     differentiable = torch.is_grad_enabled() and any(
         isinstance(a, Tensor) and a.requires_grad for a in (q, k, v, *parameters))
     if out is not None or threads is not None:
         if differentiable:
             raise ValueError(f"{kernel.name}: out= and threads= are for calls without gradients; torch.no_grad() makes "
                              "one, and torch.set_num_threads() sets threads")
-        return _directly(kernel, q, k, v, parameters, seed, out, threads)
+        return _directly(kernel, q, k, v, _given(kernel, parameters, tables, start), seed, out, threads)
     if not differentiable and not torch.compiler.is_compiling() and _is_eager(q, k, v, *parameters):
-        return _directly(kernel, q, k, v, parameters, seed)
+        return _directly(kernel, q, k, v, _given(kernel, parameters, tables, start), seed)
     if differentiable and again is not None and _is_eager(*parameters):
         return _autograd.attend(kernel, again, seed, q, k, v, given)
-    return _forward(kernel._text, q, k, v, parameters, seed, differentiable, None)[0]  # type: ignore[no-any-return]
+    return _forward(  # type: ignore[no-any-return]
+        kernel._text, q, k, v, parameters, tables, start, seed, differentiable, None)[0]
 
 
 def _text_of_formula(*formula: Any) -> str:
@@ -396,10 +411,11 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
         _refuse_tangents("attention", q, k, v)
         *words, head_dim, value_dim, dtype = formula
         formula = (*words, _constant_size(head_dim), _constant_size(value_dim), dtype)
-        given = _with_tables([_as_tensor(arrays[name], "f64" if dtype == "f64" else "f32")
-                              for name in _names_of_formula(*formula)])
+        given, tables = _masks_and_tables([_as_tensor(arrays[name], "f64" if dtype == "f64" else "f32")
+                                           for name in _names_of_formula(*formula)])
         differentiable = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (q, k, v, *given))
-        return _forward(_text_of_formula(*formula), q, k, v, given, seed, differentiable, None)[0]  # type: ignore[no-any-return]
+        return _forward(  # type: ignore[no-any-return]
+            _text_of_formula(*formula), q, k, v, given, tables, None, seed, differentiable, None)[0]
     made: Tensor = _of_formula(*formula)._with_arrays((q, k, v), arrays, seed, out, threads)
     return made
 
@@ -415,9 +431,10 @@ def _call_text(text: str, q: Tensor, k: Tensor, v: Optional[Tensor], parameters:
         return call(kernel, q, k, v, seed, None, None, given)
     kernel = _kernel_of(text)
     kernel._check_values(v)
-    v, parameters = _values(kernel, k, v), _as_tensors(kernel, parameters)
+    v = _values(kernel, k, v)
+    parameters, tables = _as_tensors(kernel, parameters)
     differentiable = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (q, k, v, *parameters))
-    return _forward(text, q, k, v, parameters, seed, differentiable, None)[0]  # type: ignore[no-any-return]
+    return _forward(text, q, k, v, parameters, tables, None, seed, differentiable, None)[0]  # type: ignore[no-any-return]
 
 
 # ---- a module
