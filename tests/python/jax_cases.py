@@ -164,5 +164,31 @@ def errors_are_exact(folder):
     check(packed(q, k, v, document=falling).shape == q.shape, 'ids in any order')
 
 
+@case
+def positions_of_queries(folder):
+    """Positions from a call, a list, jit and vmap give the results and gradients that NumPy arrays give."""
+    made = attnc.kernel({'name': 'placed', 'similarity': 'softmax', 'mask': {'all': ['causal', 'lengths']},
+                         'shape': {'head_dim': 8}})
+    q, k, v = arrays(n=5, m=40)
+    lengths, start = np.array([20, 33], np.int32), np.array([15, 28], np.int32)
+    wanted = made(q, k, v, lengths=lengths, query_start=start)
+    of_numpy = made.backward(q, k, v, wanted, np.ones_like(wanted), lengths=lengths, query_start=start)
+    inputs = [jnp.asarray(a) for a in (q, k, v)]
+    call = lambda q, k, v, start: made(q, k, v, lengths=jnp.asarray(lengths), query_start=start)
+    for given in [15, 28], jnp.asarray(start):
+        close(wanted, call(*inputs, given), 1e-6, 'out')
+    traced = jax.jit(jax.grad(lambda *x: call(*x).sum(), argnums=(0, 1, 2)))(*inputs, jnp.asarray(start))
+    for name, one, two in zip('qkv', of_numpy, traced):
+        close(one, two, 1e-5, 'gradient of ' + name)
+    several = jax.vmap(call)(*(jnp.stack([a, a]) for a in inputs), jnp.stack([start, start - 1]))
+    close(wanted, several[0], 1e-6, 'vmap')
+    close(made(q, k, v, lengths=lengths, query_start=start - 1), several[1], 1e-6, 'vmap, the second')
+    once = jax.vmap(lambda *x: call(*x, jnp.asarray(start)))(*(jnp.stack([a, a]) for a in inputs))
+    close(wanted, once[1], 1e-6, 'vmap with the same positions')
+    refuses(lambda: call(*inputs, 0.5), TypeError, 'query_start has to be an integer, or an integer for each sequence')
+    refuses(lambda: call(*inputs, jnp.asarray([1])), ValueError,
+            'query_start has shape [1]; expected [2], one position for each sequence')
+
+
 if __name__ == '__main__':
     sys.exit(main(__doc__))

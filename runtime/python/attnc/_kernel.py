@@ -327,7 +327,7 @@ class Kernel:
             attnc.merge() merges such results for two sets of keys. The call cannot be differentiated.
         query_start: the position of the first query: an integer, or one for each sequence. With a mask of `lengths`, k
             and v can be allocated for more keys than there are. Default: n_k - n_q, so that the last query is at the
-            last key. A linear form computes no queries after the last key. Not for arrays of JAX
+            last key. A linear form computes no queries after the last key.
         threads: the number of threads; default: one for each processor, or torch.get_num_threads() for tensors. The
             result does not depend on it.
         parameters: arrays by keyword; the attribute `parameters` describes them. For a parameter without axes, also a
@@ -357,9 +357,7 @@ class Kernel:
         elif _is(q, "jax", "Array"):
             from . import jax as bridge_jax
 
-            if query_start is not None:
-                raise TypeError(f"{self.name}: query_start is for NumPy arrays and tensors")
-            made = bridge_jax.call(self, *arrays, self._seed(seed), out, threads, given)
+            made = bridge_jax.call(self, *arrays, self._seed(seed), out, threads, given, query_start)
         else:
             binding = self._binding if saved is None else self._with_gradients()
             made = binding.forward(*arrays, given, self._seed(seed), out, threads or 0, saved)

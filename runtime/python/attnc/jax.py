@@ -126,7 +126,8 @@ def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[
 
 @functools.lru_cache(maxsize=None)
 def _function(kernel: Kernel) -> Callable[..., Any]:
-    """Returns the function attend(q, k, v, *parameters) of a kernel, which JAX can differentiate."""
+    """Returns the function attend(q, k, v, *parameters, start) of a kernel, which JAX can differentiate. `start` has the
+    positions of first queries, or is empty."""
     _register(_cache())
     shapes = [p.shape for p in kernel.parameters]
 
@@ -152,7 +153,7 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
         return _foreign(kernel._with_gradients(), kernel._gradient_library(),
                         tuple(_array(a.shape, a.dtype) for a in like), *arrays)
 
-    count = 3 + len(shapes)
+    count = 4 + len(shapes)
     merges = not learned  # a gradient of a learned parameter sums over the batch, so batches stay apart
     forward_batched = _batched(kernel, forward, has_batch, lambda number: True, merges)
     # saved values of a merged batch cannot be split
@@ -202,9 +203,21 @@ def _check(kernel: Kernel, sizes: dict[str, int], name: str, array: Any, dtype: 
                              "CPU; jax.device_put(…, jax.devices('cpu')[0]) moves it")
 
 
+def _positions(start: Any, batch: int) -> Any:
+    """Returns the positions of first queries, [batch], or an empty array if there are none."""
+    if start is None:
+        return jnp.zeros((0,), jnp.int32)
+    made = jnp.asarray(start)
+    if not jnp.issubdtype(made.dtype, jnp.integer):
+        raise TypeError("query_start has to be an integer, or an integer for each sequence")
+    if made.ndim and made.shape != (batch,):
+        raise ValueError(f"query_start has shape {list(made.shape)}; expected [{batch}], one position for each sequence")
+    return jnp.broadcast_to(made, (batch,)).astype(jnp.int32)
+
+
 def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, threads: int | None,
-         given: Mapping[str, Any]) -> Any:
-    """Implements Kernel.__call__ for JAX arrays."""
+         given: Mapping[str, Any], start: Any = None) -> Any:
+    """Implements Kernel.__call__ for JAX arrays. start: the argument query_start"""
     if out is not None:
         raise ValueError("out is for NumPy arrays and tensors; arrays of JAX are immutable")
     if threads is not None:
@@ -244,7 +257,7 @@ def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, thr
             value = jnp.asarray(value, _DTYPES[p.dtype])
         _check(kernel, sizes, p.keyword, value, p.dtype, p.shape)
         parameters.append(jnp.asarray(value))
-    return _function(kernel)(q, jnp.asarray(k), jnp.asarray(v), *parameters)
+    return _function(kernel)(q, jnp.asarray(k), jnp.asarray(v), *parameters, _positions(start, sizes["B"]))
 
 
 from ._dot_product import dot_product_attention  # noqa: E402, F401 (_dot_product imports attnc.jax when it calls a kernel)

@@ -1,7 +1,9 @@
 /* The handler that XLA calls for a kernel, compiled with jaxlib's headers (jax.py). Its operands are q, k, v, the
-   parameters, and for gradients also out, the saved values and dout. Its attributes name the library and the kernel. */
+   parameters, the positions of first queries (none, or one for each sequence), and for gradients also out, the saved
+   values and dout. Its attributes name the library and the kernel. */
 #include "attnrt.h"
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +22,17 @@ static XLA_FFI_Error *fail(const XLA_FFI_CallFrame *frame, const char *message, 
 static XLA_FFI_Error *failed(const XLA_FFI_CallFrame *frame, const char *name, int error)
 {
     char message[MAX_NAME + 200];
-    const char *says = error == ATTN_EMEMORY ? "out of memory"
-                       : error == ATTN_EMACHINE
-                           ? "this machine has none of the instruction sets that the kernel was compiled for"
-                       : error == ATTN_EORDER
-                           ? "ids decrease from one key to the next: the linear form needs ids in ascending order"
-                       : error == ATTN_ESIZE ? "the sizes are too large: a product of them overflows"
-                                             : "the shapes of the arrays do not match the kernel";
+    const char
+        *says = error == ATTN_EMEMORY ? "out of memory"
+                : error == ATTN_EMACHINE
+                    ? "this machine has none of the instruction sets that the kernel was compiled for"
+                : error == ATTN_EORDER
+                    ? "ids decrease from one key to the next: the linear form needs ids in ascending order"
+                : error == ATTN_ELENGTH
+                    ? "there are more positions than the spec allows, or query_start puts a query after the last "
+                      "key, which a linear form cannot compute"
+                : error == ATTN_ESIZE ? "the sizes are too large: a product of them overflows"
+                                      : "the shapes of the arrays do not match the kernel";
     snprintf(message, sizeof message, "%s: %s (%d)", name, says, error);
     return fail(frame, message,
                 error == ATTN_EMEMORY ? XLA_FFI_Error_Code_RESOURCE_EXHAUSTED : XLA_FFI_Error_Code_INVALID_ARGUMENT);
@@ -94,7 +100,7 @@ static int forward(const XLA_FFI_CallFrame *frame, const struct attn_kernel *ker
 static int backward(const XLA_FFI_CallFrame *frame, const struct attn_kernel *kernel, struct attn_problem *p,
                     void *params)
 {
-    const int64_t last = 3 + kernel->params;
+    const int64_t last = 4 + kernel->params;
     p->workspace_bytes = kernel->backward_workspace(p);
     p->saved = argument(frame, last + 1)->data;
     void **gradients = calloc((size_t)frame->rets.size, sizeof *gradients);
@@ -108,6 +114,25 @@ static int backward(const XLA_FFI_CallFrame *frame, const struct attn_kernel *ke
                           : ATTN_EMEMORY;
     free(workspace);
     free(gradients);
+    return error;
+}
+
+/* Runs the kernel with the positions in `start`, which has 32-bit integers because JAX has no others by default. */
+static int run(const XLA_FFI_CallFrame *frame, const struct attn_kernel *kernel, struct attn_problem *p, void *params,
+               const XLA_FFI_Buffer *start)
+{
+    const bool moves = start->rank == 1 && start->dims[0] > 0;
+    int64_t *positions = NULL;
+    if (moves) {
+        if (start->dims[0] != p->batch || start->dtype != XLA_FFI_DataType_S32) return ATTN_EPROBLEM;
+        positions = calloc((size_t)p->batch, sizeof *positions);
+        if (!positions) return ATTN_EMEMORY;
+        for (int64_t b = 0; b < p->batch; b++) positions[b] = ((const int32_t *)start->data)[b];
+        p->query_start = positions;
+    }
+    const bool differentiates = frame->args.size > 4 + kernel->params;
+    const int error = differentiates ? backward(frame, kernel, p, params) : forward(frame, kernel, p, params);
+    free(positions);
     return error;
 }
 
@@ -130,7 +155,7 @@ XLA_FFI_Error *attnc_call(XLA_FFI_CallFrame *frame)
     const struct attn_kernel *kernel = code ? dlsym(code, symbol) : NULL;
     if (!kernel)
         return fail(frame, "attnc: the kernel's library was removed from the cache", XLA_FFI_Error_Code_NOT_FOUND);
-    const int64_t few = 3 + kernel->params, many = few + 3;
+    const int64_t few = 4 + kernel->params, many = few + 3;
     if ((frame->args.size != few && frame->args.size != many) || frame->rets.size < 1 ||
         argument(frame, 0)->rank != 4 || argument(frame, 1)->rank != 4 || argument(frame, 2)->rank != 4)
         return failed(frame, name, ATTN_EPROBLEM);
@@ -144,9 +169,7 @@ XLA_FFI_Error *attnc_call(XLA_FFI_CallFrame *frame)
     void *params = calloc(1, kernel->params_bytes + 1);
     for (int number = 0; number < kernel->params && params; number++)
         memcpy((char *)params + kernel->param[number].offset, &argument(frame, 3 + number)->data, sizeof(void *));
-    const int error = !params                   ? ATTN_EMEMORY
-                      : frame->args.size == few ? forward(frame, kernel, &p, params)
-                                                : backward(frame, kernel, &p, params);
+    const int error = params ? run(frame, kernel, &p, params, argument(frame, few - 1)) : ATTN_EMEMORY;
     free(params);
     dlclose(code);
     return error ? failed(frame, name, error) : NULL;
