@@ -69,7 +69,7 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
         real_print(e->real, true, out);
     else if (e->op == EXPR_INT)
         text_add(out, "%lld", (long long)e->integer);
-    else if (e->op == EXPR_OPERAND && operand)
+    else if (e->op == EXPR_OPERAND && operand && by)
         ref_print(m, &operand[e->integer], by, program, out);
     else if (e->op == EXPR_OPERAND)
         text_add(out, "%%?%lld", (long long)e->integer);

@@ -182,15 +182,15 @@ static double units(int count, double seconds)
     return 0;
 }
 
-/* Repeats a = b + s * c over arrays of n numbers for `seconds`. Returns the maximum rate in bytes per second. The
-   processor reads a cache line of a before it writes the line. These reads are not counted. */
-static double triad(double *a, double *b, double *c, int64_t n, int count, int fresh, double seconds)
+/* Repeats a = b + s * c over arrays of `length` numbers for `seconds`. Returns the maximum rate in bytes per second.
+   The processor reads a cache line of a before it writes the line. These reads are not counted. */
+static double triad(double *a, double *b, double *c, int64_t length, int count, int fresh, double seconds)
 {
     double best = 0, begun = attn_seconds();
 #ifndef _OPENMP
     (void)count;
 #endif
-    n = LENGTH(n);
+    const int64_t n = LENGTH(length);
     for (int run = 0; run < 2 || attn_seconds() - begun < SECONDS(seconds); run++) {
         const double start = attn_seconds();
         if (run == 0 && fresh) { /* the first write to a page places it near the writing thread */

@@ -218,9 +218,10 @@ static bool add_sizes(struct checking *c, const struct problem_size *size, const
         const int64_t from = p->version[k].from;
         bool there = from < 1 || from > longest;
         for (int n = count; n < c->sizes; n++) there |= c->size[n].n_k == from;
-        if (!there)
-            c->size[c->sizes++] = (struct problem_size){
-                .batch = batch_of(c->sizes, from), .kv_heads = 1, .members = 1, .n_q = FEW_QUERIES, .n_k = from};
+        if (there) continue;
+        c->size[c->sizes] = (struct problem_size){
+            .batch = batch_of(c->sizes, from), .kv_heads = 1, .members = 1, .n_q = FEW_QUERIES, .n_k = from};
+        c->sizes++;
     }
     return fit_sizes(c);
 }

@@ -49,12 +49,12 @@ static struct ref add_alike(struct reversal *x, const struct spread *term, int t
 {
     struct graph *const g = x->g;
     struct value sum = graph_value(GRAPH_MAP, g->value[term[first].r.of].rank, g->value[term[first].r.of].axes);
-    const struct expr *e = NULL;
+    const struct expr *e = reversal_value(x, &sum, term[first].r.of);
     struct ref read = term[first].r;
-    for (int k = first; k < terms; k++) {
+    done[first] = true;
+    for (int k = first + 1; k < terms; k++) {
         if (done[k] || !same_value_axes(g, term[k].r.of, term[first].r.of)) continue;
-        const struct expr *const one = reversal_value(x, &sum, term[k].r.of);
-        e = e ? expr_make(x->m, EXPR_ADD, e, one, NULL) : one;
+        e = expr_make(x->m, EXPR_ADD, e, reversal_value(x, &sum, term[k].r.of), NULL);
         done[k] = true;
     }
     if (e->op != EXPR_OPERAND) read.of = reversal_map(x, &sum, e);
