@@ -122,33 +122,46 @@ static bool sums_across(const struct graph *g, int b, const struct roles *a, con
            a->stream >= 0 && of->stream == a->lane && of->lane == a->stream && of->chunk < 0 && a->chunk < 0;
 }
 
-/* Returns the length of the longest chain of outputs that ends at `output`. Each output of a chain is an input of
-   the next one. */
-static int waits_for(const struct graph *g, int output)
+/* Which outputs need which others. An output needs another one if it reads it as an input, perhaps through others. */
+struct needs {
+    const struct graph *g;
+    bool *need; /* need[a * outputs + b]: output a needs output b */
+    int *waits; /* the length of the longest chain of outputs that ends at this output */
+};
+
+static bool follows(const struct needs *x, int a, int b)
 {
-    int max = 0;
-    bool *needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed);
-    mark(g, g->output[output].value, needed);
-    for (int o = 0; o < g->outputs; o++) {
-        const int given = graph_find(g, g->output[o].name);
-        if (o == output || given < 0 || !needed[given] || g->value[given].op != GRAPH_INPUT) continue;
-        const int waits = waits_for(g, o) + 1;
-        if (waits > max) max = waits;
-    }
-    return max;
+    return x->need[a * x->g->outputs + b];
 }
 
-/* Whether output a needs output b. */
-static bool follows(const struct graph *g, int a, int b)
+/* Adds what output `through` needs to what each output that needs it needs. */
+static void need_through(const struct needs *x, int through)
 {
-    bool *needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), found = false;
-    mark(g, g->output[a].value, needed);
-    for (int o = 0; o < g->outputs && !found; o++) {
-        const int given = graph_find(g, g->output[o].name);
-        if (o == a || given < 0 || !needed[given] || g->value[given].op != GRAPH_INPUT) continue;
-        found = o == b || follows(g, o, b);
+    const int outputs = x->g->outputs;
+    for (int a = 0; a < outputs; a++)
+        for (int b = 0; b < outputs && follows(x, a, through); b++) x->need[a * outputs + b] |= follows(x, through, b);
+}
+
+static struct needs needs_of(const struct graph *g)
+{
+    const int outputs = g->outputs;
+    struct arena *const arena = g->module->arena;
+    struct needs x = {g, arena_alloc(arena, (size_t)outputs * (size_t)outputs * sizeof *x.need),
+                      arena_alloc(arena, (size_t)outputs * sizeof *x.waits)};
+    for (int a = 0; a < outputs; a++) {
+        bool *const needed = arena_alloc(arena, (size_t)g->values * sizeof *needed);
+        mark(g, g->output[a].value, needed);
+        for (int b = 0; b < outputs; b++) {
+            const int given = graph_find(g, g->output[b].name);
+            x.need[a * outputs + b] = a != b && given >= 0 && needed[given] && g->value[given].op == GRAPH_INPUT;
+        }
     }
-    return found;
+    for (int through = 0; through < outputs; through++) need_through(&x, through);
+    for (int round = 0; round < outputs; round++) /* a chain has at most `outputs` outputs */
+        for (int a = 0; a < outputs; a++)
+            for (int b = 0; b < outputs; b++)
+                if (follows(&x, a, b) && x.waits[a] <= x.waits[b]) x.waits[a] = x.waits[b] + 1;
+    return x;
 }
 
 /* Whether output b is the solution of a SOLVE that output a needs too. The loops of a compute b then. */
@@ -163,11 +176,12 @@ static bool needs_solution(const struct graph *g, int a, int b)
 
 /* Whether outputs a and b can share loops: the loops run over the same axes, and neither output is needed to compute
    the other. */
-static bool share_loops(const struct graph *g, int a, int b)
+static bool share_loops(const struct needs *needs, int a, int b)
 {
+    const struct graph *const g = needs->g;
     struct roles x, y;
     if (needs_solution(g, a, b) || needs_solution(g, b, a)) return true;
-    if (graph_find_solve(g) >= 0 ? follows(g, a, b) || follows(g, b, a) : waits_for(g, a) != waits_for(g, b))
+    if (graph_find_solve(g) >= 0 ? follows(needs, a, b) || follows(needs, b, a) : needs->waits[a] != needs->waits[b])
         return false;
     if (roles_of(g, a, &x) || roles_of(g, b, &y)) return false;
     if (sums_across(g, b, &x, &y)) return true;
@@ -176,24 +190,26 @@ static bool share_loops(const struct graph *g, int a, int b)
 }
 
 /* Whether an output of group a needs an output of group b, perhaps through other groups. */
-static bool group_follows(const struct graph *g, const int *group, int a, int b)
+static bool group_follows(const struct needs *x, const int *group, int a, int b)
 {
+    const struct graph *const g = x->g;
     bool found = false;
     for (int o = 0; o < g->outputs && group[o] && !found; o++) /* later outputs have no group yet */
         for (int p = 0; p < g->outputs && group[p] && !found && group[o] == a; p++)
-            found = group[p] == b && follows(g, o, p);
+            found = group[p] == b && follows(x, o, p);
     return found;
 }
 
 /* Numbers the groups so that each group has a higher number than the groups whose outputs it reads. */
-static void order_groups(const struct graph *g, int *group, int groups)
+static void order_groups(const struct needs *x, int *group, int groups)
 {
+    const struct graph *const g = x->g;
     int *const number = arena_alloc(g->module->arena, ((size_t)groups + 1) * sizeof *number);
     for (int n = 1; n <= groups; n++) {
         int next = 0;
         for (int a = groups; a > 0; a--) {
             bool first = !number[a];
-            for (int b = 1; b <= groups && first; b++) first = number[b] || a == b || !group_follows(g, group, a, b);
+            for (int b = 1; b <= groups && first; b++) first = number[b] || a == b || !group_follows(x, group, a, b);
             if (first) next = a;
         }
         number[next] = n;
@@ -204,19 +220,21 @@ static void order_groups(const struct graph *g, int *group, int groups)
 int output_groups(const struct graph *g, int *group)
 {
     int groups = 0;
+    const struct needs needs = needs_of(g);
     for (int o = 0; o < g->outputs; o++) group[o] = 0;
     for (int o = 0; o < g->outputs; o++) {
         for (int p = 0; p < o && !group[o]; p++) {
-            bool alike = share_loops(g, p, o);
-            for (int n = p + 1; n < o && alike; n++) alike = group[n] != group[p] || share_loops(g, n, o);
+            bool alike = share_loops(&needs, p, o);
+            for (int n = p + 1; n < o && alike; n++) alike = group[n] != group[p] || share_loops(&needs, n, o);
             if (!alike) continue;
             group[o] = group[p];
             for (int n = 1; n <= groups && group[o]; n++) /* two groups must not wait for each other */
-                if (n != group[p] && group_follows(g, group, n, group[p]) && group_follows(g, group, group[p], n))
+                if (n != group[p] && group_follows(&needs, group, n, group[p]) &&
+                    group_follows(&needs, group, group[p], n))
                     group[o] = 0;
         }
         if (!group[o]) group[o] = ++groups;
     }
-    if (graph_find_solve(g) >= 0) order_groups(g, group, groups);
+    if (graph_find_solve(g) >= 0) order_groups(&needs, group, groups);
     return groups;
 }
