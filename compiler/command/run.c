@@ -9,6 +9,7 @@
 #include "../../runtime/attnrt.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -510,15 +511,28 @@ static double number_at(const struct attn_array *a, int64_t k)
     return 0;
 }
 
+/* Returns the largest finite number of an output, without its sign. */
+static double largest(const struct attn_array *a)
+{
+    int64_t numbers = 1;
+    double most = 0;
+    for (int k = 0; k < a->rank; k++) numbers *= a->shape[k];
+    for (int64_t e = 0; e < numbers; e++)
+        if (isfinite(number_at(a, e))) most = fmax(most, fabs(number_at(a, e)));
+    return most;
+}
+
 /* Returns the largest difference of two outputs, relative to the largest number in its row. NaN equals NaN, and an
-   infinity equals itself. */
+   infinity equals itself. A row far below the rounding errors of others has weights whose terms cancel. Its difference
+   is relative to these errors. */
 static double difference(const struct attn_array *a, const struct attn_array *b)
 {
+    const double least = largest(b) * (a->dtype == ATTN_F64 ? DBL_EPSILON : FLT_EPSILON);
     int64_t dim = a->shape[a->rank - 1], rows = 1;
     double most = 0;
     for (int k = 0; k + 1 < a->rank; k++) rows *= a->shape[k];
     for (int64_t row = 0; row < rows; row++) {
-        double scale = 0, off = 0;
+        double scale = least, off = 0;
         for (int64_t e = row * dim; e < (row + 1) * dim; e++) {
             const double x = number_at(a, e), y = number_at(b, e);
             if (!isfinite(x) || !isfinite(y)) {
