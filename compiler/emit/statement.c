@@ -59,19 +59,34 @@ static bool adds_to_kept(const struct emitter *x, const struct stmt *s)
     return s && s->assigns > 0 && x->l->array[s->assign[0].to.of].kept;
 }
 
+/* Prints what each iteration of a loop computes. `part`: the loop's axis has constant size. */
+static void emit_iteration(struct emitter *x, const struct stmt *loop, bool part)
+{
+    emit_drawn_lists(x, loop, true);
+    emit_ids(x, loop, true);
+    if (loop->when)
+        emit_line(x, "if (!(%s)) continue; /* no query sees a key of the tile */", emit_integer(x, loop->when));
+    x->cut[loop->axis] |= part;
+    const struct faded outer = x->faded;
+    if (!emit_fades(x->c, loop, &x->faded)) x->faded.dot = NULL;
+    emit_statements(x, loop->body);
+    x->faded = outer;
+    x->cut[loop->axis] &= !part;
+}
+
 /* Prints the body of a loop. In a loop over sequences, it begins with the position of the first query, if used. */
-static void emit_body(struct emitter *x, const struct stmt *loop)
+static void emit_body(struct emitter *x, const struct stmt *loop, bool part)
 {
     const struct expr *const outside = x->start;
     if (x->m->axis[loop->axis].source != SIZE_BATCH) {
-        emit_statements(x, loop->body);
+        emit_iteration(x, loop, part);
         return;
     }
     struct text *const out = x->out;
     struct text inner = {0};
     x->start = NULL;
     x->out = &inner;
-    emit_statements(x, loop->body);
+    emit_iteration(x, loop, part);
     x->out = out;
     if (x->start) emit_line(x, "%s", emit_query_start(x));
     text_append(out, inner.data ? inner.data : "", inner.length);
@@ -108,16 +123,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             }
             const bool in_block = x->block[s->axis];
             x->block[s->axis] = s->block;
-            emit_drawn_lists(x, s, true);
-            emit_ids(x, s, true);
-            if (s->when)
-                emit_line(x, "if (!(%s)) continue; /* no query sees a key of the tile */", emit_integer(x, s->when));
-            x->cut[s->axis] |= part;
-            const struct faded outer = x->faded;
-            if (!emit_fades(x->c, s, &x->faded)) x->faded.dot = NULL;
-            emit_body(x, s);
-            x->faded = outer;
-            x->cut[s->axis] &= !part;
+            emit_body(x, s, part);
             x->ids = known;
             if (x->drawns > drawns) x->workspace_used = workspace_used;
             x->drawns = drawns;

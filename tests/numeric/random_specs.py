@@ -173,6 +173,17 @@ FOUND = {
         'shape': {'head_dim': 3}, 'emit': ['forward', 'backward']},
     'sign_of_an_infinite_sum': {'similarity': {'custom': {'weight': 'exp(16 * s) * (s - 0.1)'}}, 'shape': {'head_dim': 3},
                                 'emit': ['forward', 'backward']},
+    'ids_at_given_positions': {
+        'similarity': {'softmax': {'modify': 's + a0[h][row]'}}, 'mask': {'expr': 'u4[B - 1 - b][i] <= u4[b][j]'},
+        'shape': {'head_dim': 5}, 'emit': ['forward', 'backward'],
+        'arrays': {'a0': {'shape': ['H', 'Nq']}, 'u4': {'shape': ['B', 'Nk'], 'type': 'int'}}},
+    'keys_without_heads': {
+        'similarity': {'custom': {'weight': 'j * ((c0[b][i] % 2) ? a0[h / 2] : 0.5)'}}, 'mask': 'causal',
+        'shape': {'head_dim': 5, 'value_dim': 3}, 'algorithm': 'linear',
+        'arrays': {'c0': {'shape': ['B', 'Nk'], 'type': 'bool'}, 'a0': {'shape': ['H']}}},
+    'queries_and_keys_without_heads': {
+        'similarity': {'custom': {'weight': 'a0[j] * c0[b][i]'}}, 'shape': {'head_dim': 5}, 'algorithm': 'linear',
+        'arrays': {'c0': {'shape': ['B', 'Nk']}, 'a0': {'shape': ['Nk']}}},
     'truth_value_and_two': {'similarity': 'softmax', 'mask': {'expr': '2 != (0 >= h)'}, 'shape': {'head_dim': 1}},
 }
 

@@ -499,6 +499,12 @@ const struct expr *separate_of_last_id(const struct separation *x, const struct 
     return expr_make(x->m, EXPR_SELECT, separate_same_id(x, x->id[KEY]->arg[1], end), e, expr_real(x->m, 0));
 }
 
+/* Whether each index of the axis has its own sum of this side's features. */
+static bool is_outer(const struct separation *x, enum side side, int axis)
+{
+    return x->outer >> axis & 1 && (side == QUERY || x->m->axis[axis].source != SIZE_MEMBERS);
+}
+
 int separate_feature_map(struct separation *x, const struct node *n, enum side side, int axis, int64_t chunk)
 {
     x->made[side] = graph_value(GRAPH_MAP, 0, NULL);
@@ -506,11 +512,13 @@ int separate_feature_map(struct separation *x, const struct node *n, enum side s
     v->expr = feature(x, n, side, expr_leaf(x->m, EXPR_INDEX, axis));
     if (!v->expr) return -1;
     if (side == KEY && x->id[KEY]) v->expr = separate_of_last_id(x, v->expr, chunk);
+    for (int a = 0; a < x->m->axes; a++) /* also if no feature changes along it */
+        if (is_outer(x, side, a)) v->axes[v->rank++] = a;
     for (int k = 0; k < x->value->rank; k++) {
         bool used = x->value->axes[k] == (side == KEY ? x->stream : x->lane) ||
                     (expr_axes(v->expr) >> x->value->axes[k] & 1);
         for (int o = 0; o < v->operands; o++) used |= ref_uses_axis(&v->operand[o], x->value->axes[k]);
-        if (used) v->axes[v->rank++] = x->value->axes[k];
+        if (used && !is_outer(x, side, x->value->axes[k])) v->axes[v->rank++] = x->value->axes[k];
     }
     bool chunks = x->chunk_axis >= 0 && (expr_axes(v->expr) >> x->chunk_axis & 1);
     for (int o = 0; o < v->operands && x->chunk_axis >= 0; o++) chunks |= ref_uses_axis(&v->operand[o], x->chunk_axis);

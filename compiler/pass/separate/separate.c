@@ -308,6 +308,15 @@ static bool describe_state(struct separation *x, const struct node *features, in
     return true;
 }
 
+/* Sets the axes over sequences and heads of a value that sums the weight. */
+static void set_outer(struct separation *x, const struct value *sum)
+{
+    x->outer = 0;
+    for (int k = 0; k < sum->rank; k++)
+        if (sum->axes[k] != x->lane && sum->axes[k] != x->stream && x->m->axis[sum->axes[k]].source != SIZE_CONSTANT)
+            x->outer |= UINT32_C(1) << sum->axes[k];
+}
+
 /* Adds to the SOLVE of the graph the features of its rows as queries. Returns false after separate_none if the weights
    of two keys do not have the features that the states sum. */
 static bool correct(struct separation *x, const struct plan *plan, int feature_axis)
@@ -327,6 +336,7 @@ static bool correct(struct separation *x, const struct plan *plan, int feature_a
     own.value = weight;
     own.decays = 0;
     own.sums = false;
+    set_outer(&own, &x->g->value[solve]);
     own.last = separate_query_position(&own);
     const struct expr *far = weight->expr;
     if (far->op == EXPR_SELECT && says_same_block(&own, far->arg[0], own.last, plan->chunk)) far = far->arg[2];
@@ -361,6 +371,7 @@ static void rewrite(struct separation *x, struct plan *plan)
     struct value *weight = arena_alloc(m->arena, sizeof *weight); /* a copy, because graph_insert moves values */
     *weight = *x->value;
     x->value = weight;
+    set_outer(x, &x->g->value[plan->user[0]]);
     int query = separate_feature_map(x, plan->features, QUERY, feature_axis, plan->chunk),
         key = query < 0 ? -1 : separate_feature_map(x, plan->features, KEY, feature_axis, plan->chunk);
     if (key < 0) return;
