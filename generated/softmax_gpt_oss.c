@@ -8370,9 +8370,9 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     for (int part = 0; part < 6; part++) {
-        const struct version v = part_version(part, keys_of_version(&call.p));
-        if (!runs(&v)) return ATTN_EMACHINE;
-        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
+        const struct version this = part_version(part, keys_of_version(&call.p));
+        if (!runs(&this)) return ATTN_EMACHINE;
+        if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
         given = problem->workspace_bytes;

@@ -1156,10 +1156,10 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
 #endif
     for (int part = 0; part < PARTS; part++) {
-        const struct version v = part_version(part, VERSION_KEYS);
-        if (!runs(&v)) return ATTN_EMACHINE;
+        const struct version this = part_version(part, VERSION_KEYS);
+        if (!runs(&this)) return ATTN_EMACHINE;
 #if POSITIONS
-        if (v.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
+        if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
 #endif
     }
     const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
