@@ -173,6 +173,10 @@ FOUND = {
         'shape': {'head_dim': 3}, 'emit': ['forward', 'backward']},
     'sign_of_an_infinite_sum': {'similarity': {'custom': {'weight': 'exp(16 * s) * (s - 0.1)'}}, 'shape': {'head_dim': 3},
                                 'emit': ['forward', 'backward']},
+    'joined_states_of_one_token': {
+        'similarity': {'linear': {'features': 'identity'}}, 'block': 1, 'mask': 'causal', 'shape': {'head_dim': 5},
+        'normalize': 'none', 'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}},
+        'emit': ['forward', 'decode']},
     'ids_at_given_positions': {
         'similarity': {'softmax': {'modify': 's + a0[h][row]'}}, 'mask': {'expr': 'u4[B - 1 - b][i] <= u4[b][j]'},
         'shape': {'head_dim': 5}, 'emit': ['forward', 'backward'],

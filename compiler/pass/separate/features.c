@@ -279,17 +279,23 @@ static const struct expr *operand_of(struct separation *x, enum side side, const
     return expr_leaf(x->m, EXPR_OPERAND, k);
 }
 
-/* Returns one part of the prefix sums at the last position before a chunk. `sum` reads the keys' sums. */
-static struct ref at_end(const struct separation *x, const struct ref *sum, bool low, const struct expr *end)
+/* Returns one part of the prefix sums at position `end`. `sum` reads the keys' sums. */
+static struct ref at_position(const struct separation *x, const struct ref *sum, bool low, const struct expr *end)
 {
     struct ref r = *sum;
-    const struct expr *const last = separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream),
-                                                  expr_int(x->m, 1));
     r.of = low ? x->at_chunks - 1 : x->at_chunks;
     for (int k = 0; k < r.rank; k++)
-        if (ref_axis(&r, k) == x->stream)
-            r.sub[k] = separate_make(x, EXPR_MAX, separate_make(x, EXPR_MIN, end, last), expr_int(x->m, 0));
+        if (ref_axis(&r, k) == x->stream) r.sub[k] = end;
     return r;
+}
+
+/* As at_position, for the last position before a chunk. The first chunk has position 0, the last one the last key. */
+static struct ref at_end(const struct separation *x, const struct ref *sum, bool low, const struct expr *end)
+{
+    const struct expr *const last = separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream),
+                                                  expr_int(x->m, 1));
+    return at_position(x, sum, low,
+                       separate_make(x, EXPR_MAX, separate_make(x, EXPR_MIN, end, last), expr_int(x->m, 0)));
 }
 
 /* Returns r at element f of a head. */
@@ -368,8 +374,11 @@ static const struct expr *kept_by_sums(const struct separation *x, const struct 
         const struct expr *const begin = joins ? expr_leaf(x->m, EXPR_SIZE, x->stream)
                                                : separate_make(x, EXPR_MUL, of[k], length),
                                  *const end = separate_make(x, EXPR_SUB, begin, expr_int(x->m, joins ? 1 + k : 1));
-        high[k] = at_end(x, &n->sums->side[KEY], false, end);
-        low[k] = at_end(x, &n->sums->side[KEY], true, end);
+        /* A program that joins states has the sums before the second state, even if that state has one key. */
+        struct ref (*const at)(const struct separation *, const struct ref *, bool,
+                               const struct expr *) = joins ? at_position : at_end;
+        high[k] = at(x, &n->sums->side[KEY], false, end);
+        low[k] = at(x, &n->sums->side[KEY], true, end);
     }
     return power_of_sums(x, n, state, f, high, low);
 }
