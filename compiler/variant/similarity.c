@@ -113,21 +113,23 @@ int build_weights(struct builder *x, int q, int k)
         }
         break;
     case SIMILARITY_POLYSKETCH: return build_sketched(x, q, k);
-    case SIMILARITY_LINEAR: return build_linear(x, q, k);
+    case SIMILARITY_LINEAR:
     case SIMILARITY_CUSTOM: break;
     }
     const bool softmax = o->kind == SIMILARITY_SOFTMAX, hidden = softmax && o->compatibility == COMPATIBILITY_ADDITIVE,
                matrix = softmax && o->compatibility == COMPATIBILITY_MULTIPLICATIVE;
     if ((hidden || matrix) && build_refuses_decay_of_elements(x, "this compatibility has none")) return -1;
-    int s = hidden   ? additive(x, q, k)
-            : matrix ? graph_contract(x->g, rank, pair, left, right, NULL)
-                     : build_inner(x, q, k);
+    int s = hidden                         ? additive(x, q, k)
+            : matrix                       ? graph_contract(x->g, rank, pair, left, right, NULL)
+            : o->kind == SIMILARITY_LINEAR ? build_linear(x, q, k)
+                                           : build_inner(x, q, k);
+    if (o->kind == SIMILARITY_LINEAR && (s < 0 || !o->modify)) return s;
     struct operands operands = {0};
     const struct expr *w = build_read(x, &operands, graph_ref(x->g, s, NULL));
     if (o->kind == SIMILARITY_SOFTMAX)
         w = build_op1(x, EXPR_EXP, logit(x, w, &operands));
-    else if (o->kind == SIMILARITY_CUSTOM)
-        w = build_expression(x, o->weight, w, &operands);
+    else if (o->kind == SIMILARITY_CUSTOM || o->kind == SIMILARITY_LINEAR)
+        w = build_expression(x, o->kind == SIMILARITY_LINEAR ? o->modify : o->weight, w, &operands);
     else if (o->kind == SIMILARITY_POLYNOMIAL)
         w = expr_power(x->m,
                        build_add(x, build_mul(x, w, build_real(x, 1 / o->beta)), build_real(x, o->alpha / o->beta)),

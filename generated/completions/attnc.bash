@@ -17,11 +17,11 @@ _attnc_keys=(
     similarity.linear.features.favor_trig.orthogonal=true similarity.linear.features.favor_trig.orthogonal=false
     similarity.linear.features.favor_trig.seed= similarity.linear.features.favor_relu.count= similarity.linear.features.favor_relu.orthogonal=true
     similarity.linear.features.favor_relu.orthogonal=false similarity.linear.features.favor_relu.seed= similarity.linear.features.favor_relu.eps=
-    similarity.custom.weight= block= mask=none mask=causal mask=window mask=block_window mask=prefix mask=global mask=random mask=document
-    mask=lengths mask=blocks mask.window.left= mask.window.right= mask.window.dilation= mask.block_window.block= mask.block_window.left=
-    mask.block_window.right= mask.prefix.length= mask.global.count= mask.global.tokens= mask.random.block= mask.random.count= mask.random.seed=
-    mask.random.causal=true mask.random.causal=false mask.blocks.block= mask.blocks.count= mask.expr= mask.any= mask.all= mask.not= normalize=sum
-    normalize=none normalize.sum_plus= normalize.sink= decay.log= delta.rate= dropout= seed= project=linformer project.linformer.size=
+    similarity.linear.modify= similarity.custom.weight= block= mask=none mask=causal mask=window mask=block_window mask=prefix mask=global
+    mask=random mask=document mask=lengths mask=blocks mask.window.left= mask.window.right= mask.window.dilation= mask.block_window.block=
+    mask.block_window.left= mask.block_window.right= mask.prefix.length= mask.global.count= mask.global.tokens= mask.random.block= mask.random.count=
+    mask.random.seed= mask.random.causal=true mask.random.causal=false mask.blocks.block= mask.blocks.count= mask.expr= mask.any= mask.all= mask.not=
+    normalize=sum normalize=none normalize.sum_plus= normalize.sink= decay.log= delta.rate= dropout= seed= project=linformer project.linformer.size=
     shape.head_dim= shape.value_dim= shape.values=given shape.values=keys shape.max_length= dtype=f32 dtype=bf16 dtype=f16 dtype=f64 algorithm=auto
     algorithm=quadratic algorithm=linear emit= arrays= schedule.tile_q= schedule.tile_k= schedule.chunk= schedule.part= schedule.rows=
     schedule.vectors= schedule.unroll= schedule.crossover= schedule.together= schedule.faded= schedule.units= schedule.backward.tile_q=

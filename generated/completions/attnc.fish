@@ -56,6 +56,7 @@ set -g __attnc_keys \
     'similarity.linear.features.favor_relu.orthogonal=false' \
     'similarity.linear.features.favor_relu.seed=' \
     'similarity.linear.features.favor_relu.eps=' \
+    'similarity.linear.modify=' \
     'similarity.custom.weight=' \
     'block=' \
     'mask=none' \

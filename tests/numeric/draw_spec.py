@@ -112,7 +112,8 @@ def similarity(rng, numbers, positions):
         listed = [real(rng, numbers, 0, 1, 0.5, -0.25, 0.125, 2) for _ in range(degree + 1)]
         return {'polynomial_square': {'degree': degree, 'coefficients': 'param' if rng.random() < 0.4 else listed}}
     if kind < 6: return polysketch(rng, moderate, positions)
-    if kind < 8: return {'linear': {'features': features(rng, numbers)}}
+    if kind < 8:
+        return {'linear': {'features': features(rng, numbers)} | some(rng, 0.2, modify=lambda: weight(rng))}
     return {'custom': {'weight': weight(rng) if numbers or rng.random() < 0.3 else anything(rng, rng.randrange(1, 5))}}
 
 
@@ -151,10 +152,10 @@ def given(rng, spec):
 
 
 def arrays(rng, spec):
-    """Lets a softmax or custom weight read elements of arrays."""
+    """Lets a weight of softmax, custom or linear read elements of arrays."""
     kind, options = next(iter(spec['similarity'].items())) if isinstance(spec['similarity'], dict) else ('', None)
     if spec['similarity'] == 'softmax': kind, options = 'softmax', {}
-    if kind not in ('softmax', 'custom'): return
+    if kind not in ('softmax', 'custom', 'linear'): return
     spec['arrays'], grows = {}, 'decode' in spec.get('emit', [])
     at = rng.choice(['c0[b][j]', 'c0[b][i]', 'c0[h][j]']) if 'project' not in spec else 'c0[b]'
     shape = {'c0[h][j]': ['H', 'Nk'], 'c0[b]': ['B']}.get(at, ['B', 'Nk'])
@@ -176,7 +177,9 @@ def arrays(rng, spec):
         if kind == 'softmax':
             old = options.get('modify', 's')
             options['modify'] = rng.choice(['(%s) + %s', '(%s) * exp(%s / 4)', '%s + tanh(%s) * 2']) % (old, element)
-        else: options['weight'] = '(%s) * exp(%s / 4)' % (options['weight'], element)
+        else:
+            key = 'weight' if kind == 'custom' else 'modify'
+            options[key] = '(%s) * exp(%s / 4)' % (options.get(key, 's'), element)
     spec['similarity'] = {kind: options}
 
 

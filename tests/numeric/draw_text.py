@@ -99,7 +99,7 @@ def smooth(rng, depth):
 
 def weight(rng):
     """Returns a weight above 0, so that no sum vanishes."""
-    kind = rng.randrange(9)
+    kind = rng.randrange(10)
     if kind == 0: return 'pow(1 + s, %d)' % rng.choice([2, 4])
     if kind == 1: return '(1 + %s * s + s * s)' % eighths(rng) + rng.choice([' * (1 + s * s)', '', ' * 0.5 + 2'])
     if kind == 2: return 'exp(%s)' % smooth(rng, 2)
@@ -108,6 +108,9 @@ def weight(rng):
     if kind == 5: return '1 + s * s * (h + 1) / (1 + fabs(i - j))'
     if kind == 6: return '1.5 + tanh(%s)' % smooth(rng, 2)
     if kind == 7: return '1 + (%s)' % truth(rng, 2)
+    if kind == 8:
+        angle = rng.choice(['0.3 * (i - j)', '(j - i) / 7.0 + h', '-(i * 0.5 - (j - b) * 0.25)'])
+        return '(1 + s * s) * (1.5 + %s(%s))' % (pick(rng, 'sin', 'cos'), angle)
     return '(2 + (i %% 3) + (j %% 5)) * (%s)' % rng.choice(['1 + s * s', 'pow(s, 4) + 1', '2 + s * s / 8'])
 
 

@@ -226,6 +226,43 @@ static const struct node *quotient(struct separation *x, const struct expr *e, c
     return node(x, NODE_PRODUCT, factor(x, of_key ? one : inverse, of_key ? inverse : one), a, a->features);
 }
 
+/* Writes e as the sum of a query's term, of[QUERY], and a key's term, of[KEY]. Returns false if e is no such sum. */
+static bool split_sum(struct separation *x, const struct expr *e, const struct expr *of[2])
+{
+    const bool query = separate_uses_axis(x, e, x->lane), key = separate_uses_axis(x, e, x->stream);
+    if (!query || !key) {
+        of[QUERY] = of[KEY] = e->type == TYPE_INT ? expr_int(x->m, 0) : expr_real(x->m, 0);
+        of[key ? KEY : QUERY] = e;
+        return true;
+    }
+    const bool scales = e->op == EXPR_MUL || (e->op == EXPR_DIV && e->type == TYPE_REAL);
+    const int sum = e->op == EXPR_MUL && !separate_uses_axis(x, e->arg[0], x->lane) &&
+                    !separate_uses_axis(x, e->arg[0], x->stream);
+    const struct expr *a[2], *b[2] = {e->arg[1 - sum], e->arg[1 - sum]};
+    if (e->op != EXPR_ADD && e->op != EXPR_SUB && e->op != EXPR_NEG && !scales) return false;
+    if (scales && (separate_uses_axis(x, b[0], x->lane) || separate_uses_axis(x, b[0], x->stream))) return false;
+    if (!split_sum(x, e->arg[sum], a) || (expr_arity(e->op) == 2 && !scales && !split_sum(x, e->arg[1], b)))
+        return false;
+    for (int side = 0; side < 2; side++)
+        of[side] = expr_make(x->m, e->op, a[side], expr_arity(e->op) == 2 ? b[side] : NULL, NULL);
+    return true;
+}
+
+/* Returns the tree of cos or sin of a query's term plus a key's term, by the addition theorem. NULL: no such sum. */
+static const struct node *wave(struct separation *x, const struct expr *e)
+{
+    const struct expr *of[2], *sine[2], *cosine[2];
+    if (!split_sum(x, e->arg[0], of)) return NULL;
+    for (int side = 0; side < 2; side++) {
+        sine[side] = expr_make(x->m, EXPR_SIN, of[side], NULL, NULL);
+        cosine[side] = expr_make(x->m, EXPR_COS, of[side], NULL, NULL);
+    }
+    if (e->op == EXPR_SIN)
+        return node(x, NODE_SUM, factor(x, sine[QUERY], cosine[KEY]), factor(x, cosine[QUERY], sine[KEY]), 2);
+    return node(x, NODE_SUM, factor(x, cosine[QUERY], cosine[KEY]),
+                factor(x, expr_make(x->m, EXPR_NEG, sine[QUERY], NULL, NULL), sine[KEY]), 2);
+}
+
 /* If a term has no features, continue with the other terms, so that the user sees all reasons. */
 const struct node *separate_find(struct separation *x, const struct expr *e)
 {
@@ -246,6 +283,8 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
         return a ? node(x, NODE_PRODUCT, factor(x, expr_real(x->m, -1), expr_real(x->m, 1)), a, a->features) : NULL;
     }
     if (e->op == EXPR_EXP || e->op == EXPR_EXP2 || e->op == EXPR_POW) return decay(x, e);
+    const struct node *const waves = e->op == EXPR_COS || e->op == EXPR_SIN ? wave(x, e) : NULL;
+    if (waves) return waves;
     if (e->op != EXPR_ADD && e->op != EXPR_SUB && e->op != EXPR_MUL && e->op != EXPR_DIV)
         return separate_none(
             x, arena_printf(x->m->arena, "%s of query and key has no finite features", as_written(x->m->arena, e->op)));

@@ -1,0 +1,4059 @@
+/* cosformer.c, made by attnc 0.1.0: attnc cosformer.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes cosformer.h.
+   linear attention with ReLU features and a weight cos(pi/2 (i - j) / 4096), for at most 4096 tokens
+   Qin et al., cosFormer: Rethinking Softmax in Attention (ICLR 2022), section 3.2
+
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     x3 [b g m i d] = max(q, 0)
+     x4 [b g j d] = max(k, 0)
+     x5 [b g m i j] = sum over d of x3 * x4
+     x6 [b g m i j] = x5
+     x7 [b g m i j] = x6 * cos((i + query_start - j) * 0.0003834951969714103)
+     x8 [b g m i] = sum over j of x7 if j <= i + query_start
+     x9 [b g m i e] = sum over j of x7 * v if j <= i + query_start
+     x10 [b g m i e] = x8 == 0 ? 0 : x9 / x8
+     out = x10
+   query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.
+
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
+   Linear from 381 keys on: the weight is an inner product of 128 features. The state is a sum over keys of 128 x 65
+   numbers.
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
+     236096 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 249472 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 189952 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
+     229888 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 249472 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 189952 bytes of workspace per thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
+     130560 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 249472 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 189952 bytes of workspace per thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  cosformer_rows_v4, cosformer_linear_v4, cosformer_few_v4
+     x86-64-v3  cosformer_rows_v3, cosformer_linear_v3, cosformer_few_v3
+     generic    cosformer_rows_any, cosformer_linear_any, cosformer_few_any
+     choice     the version that this machine runs
+     interface  cosformer_workspace, cosformer_forward, cosformer_kernel
+
+   Compile with: cc -O2 -fopenmp cosformer.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "cosformer.c is C, not C++: compile it with a C compiler"
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "cosformer.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int cosformer_is_c11;
+#elif !defined __GNUC__
+#error "cosformer.c uses GNU C vector extensions: compile it with gcc or clang"
+extern int cosformer_is_gnu_c;
+#else
+#include "cosformer.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef __unix__
+#include <sched.h>
+#endif
+
+#if defined(__OPTIMIZE__)
+#define INLINE static inline __attribute__((always_inline, unused))
+#else /* without optimisation, inlining only doubles the compile time */
+#define INLINE static inline __attribute__((unused))
+#endif
+#define APART static __attribute__((noinline))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
+#endif
+
+struct call { /* the arguments of a call; all threads read the same struct */
+    struct attn_problem p;
+    const struct cosformer_params *params;
+    const float *q;
+    const float *k;
+    const float *v;
+    float *out;
+    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+};
+
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+
+/* Waits until another thread has raised `*number` to `to`. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+#endif
+    }
+}
+
+/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
+   - Threads fold the slots of their segments into the carried state, one segment after the other.
+   - The state's elements are in groups. Two threads can fold different groups at the same time.
+   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
+enum { NUMBERS_OF_LINE = 8 };
+
+struct part { /* a thread's share of a head */
+    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
+    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
+    int64_t chunk0, chunk1, window;
+    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
+    int64_t *folded, segments;
+    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
+    unsigned char *work, *shared, *slots;
+    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
+};
+
+/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
+   segments as possible. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
+   announces that `segment` is added. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
+
+/* Waits for all threads on the head. */
+INLINE void synchronise(const struct part *part)
+{
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+}
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+typedef double wide_v4 __attribute__((vector_size(128)));
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
+/* Returns a in the lanes of the mask, and b in the other lanes. */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
+
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
+
+/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
+   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
+TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
+{
+    const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
+    const wide_v4 n = t - 6755399441055744.0;
+    const wide_v4 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
+    const ints_v4 turns = (ints_v4)t + quarter;
+    const vec_v4 r = __builtin_convertvector(left, vec_v4), z = r * r;
+    const vec_v4 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v4 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4);
+    const mask_v4 negative = __builtin_convertvector((turns & 2), mask_v4);
+    return (vec_v4)((mask_v4)pick_v4(odd, c, s) ^ (negative << 30));
+}
+
+TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
+TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
+
+/* Returns the sum over the lanes of x. */
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
+
+/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        if (out)
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 16; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+}
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
+    store_v4(sum, new);
+}
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation, const int64_t early)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int v = 0; v < vectors; v++)
+            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
+                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (update == 3) {
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL, early);
+}
+
+/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        }
+    }
+}
+
+/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* Computes the product without prefetching, because b is in a cache. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, 0);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
+TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_v4 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4(b + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
+}
+
+/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 128 lanes at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
+            factor, compensation, 0 || rows < 9 ? 0 : 32);
+    }
+}
+
+/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[128];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v4, so that results round equally. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[128 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot4_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot8_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET_v4 static void cosformer_rows_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const all_query = (float *)(void *)(work + 0); /* [d: 64, i: 32, 8 times] */
+    float *const score = (float *)(void *)(work + 65536); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 77824); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 78848); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 79872); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 145408); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 210944); /* [d: 64, j: 96] */
+    float *const of_difference = (float *)(void *)(work + 235520); /* [difference_144: 144] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query = all_query + (i0 - i_block) / 32 * 2048;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query = max(q_tile, 0.0f) */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query + d * 32 + i, max_v4(load_v4(q_tile + d * 32 + i), splat_v4(0.0f)));
+                }
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        /* k_tile = max(k_tile, 0.0f) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    store_v4(k_tile + d * 96 + j, max_v4(load_v4(k_tile + d * 96 + j), splat_v4(0.0f)));
+                }
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query = all_query + (i0 - i_block) / 32 * 2048;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of k_tile * query */
+            dot0_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query, score);
+            /* of_difference = cos((((difference_144 + (lo() - hi())) + query_start) + 1) * 0.0003834952f) */
+            const int64_t t_0 = i0 - j1;
+            for (int64_t difference_144 = 0; difference_144 < 144; difference_144 += 16) {
+                const wide_v4 angle1 = __builtin_convertvector((((difference_144 + lane_v4) + t_0) + query_start) + 1,
+                    wide_v4) * 0.0003834951969714103;
+                store_v4(of_difference + difference_144, cos_v4(&angle1));
+            }
+            /* score = score * of_difference */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * load_v4(of_difference + ((i0 + i) -
+                            (j0 + j) - (i0 - j1) - 1)));
+                    }
+                }
+            }
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
+                }
+            }
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    row_sum_in[vector] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        row_sum_in[vector] += load_v4(score + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 in_region[2] = {0};
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
+                }
+            } else
+                dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_sum_3 = load_v4(row_sum + i);
+                const mask_v4 t_4 = row_sum_3 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_4, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_3));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_out_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void cosformer_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried_sum + f, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void cosformer_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 128, j: 32] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 128; f += 16) {
+        store_v4(state_sum + (chunk - chunk0) * 8336 + f, splat_v4(0.0f));
+    }
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        /* k_tile = max(k_tile, 0.0f) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    store_v4(k_tile + d * 32 + j, max_v4(load_v4(k_tile + d * 32 + j), splat_v4(0.0f)));
+                }
+            }
+        }
+        /* key_features_2 = k_tile * select((f % 2) < 1, cos(neg(j) * 0.0003834952f), sin(neg(j) * 0.0003834952f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const wide_v4 angle0 = __builtin_convertvector(-(j0 + j + lane_v4), wide_v4) * 0.0003834951969714103;
+            const vec_v4 t_1 = cos_v4(&angle0);
+            const wide_v4 angle2 = __builtin_convertvector(-(j0 + j + lane_v4), wide_v4) * 0.0003834951969714103;
+            const vec_v4 t_3 = sin_v4(&angle2);
+            for (int64_t f = 0; f < 128; f++) {
+                store_v4(key_features_2 + f * 32 + j, load_v4(k_tile + (f / 2) * 32 + j) * (((f % 2) < 1) ? t_1 : t_3));
+            }
+        }
+        /* state_sum += key_features_2 */
+        for (int64_t f = 0; f < 128; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(key_features_2 + f * 32 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 8336 + f] += total;
+        }
+        /* state[f][e] = sum over j of key_features_2 * v */
+        dot3_v4(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8336);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void cosformer_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 before_sum_new4 = load_v4(carried_sum + f);
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 8336 + f),
+                splat_v4(1));
+            store_v4(state_sum + (chunk - chunk0) * 8336 + f, before_sum_new4);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 before_new5 = load_v4(carried + f * 64 + e);
+                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 8336 + f * 64 + e), splat_v4(1));
+                    store_v4(state + (chunk - chunk0) * 8336 + f * 64 + e, before_new5);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET_v4 APART void cosformer_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 128, i: 32] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 16384); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 16640); /* [i: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 16768); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(part->work + 4096); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24960); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 33152); /* [d: 64, i: 32] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 41344); /* [d: 64, j: 32] */
+    float *const of_difference = (float *)(void *)(part->work + 12288); /* [difference_80: 80] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* q_tile = max(q_tile, 0.0f) */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        store_v4(q_tile + d * 32 + i, max_v4(load_v4(q_tile + d * 32 + i), splat_v4(0.0f)));
+                    }
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum_from_state + i, splat_v4(0.0f));
+            }
+            /* query = q_tile * select((f % 2) < 1, cos((i + query_start) * 0.0003834952f),
+               neg(sin((i + query_start) * 0.0003834952f))); row_s ... */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const wide_v4 angle6 = __builtin_convertvector((i0 + i + lane_v4) + query_start,
+                    wide_v4) * 0.0003834951969714103;
+                const vec_v4 t_7 = cos_v4(&angle6);
+                const wide_v4 angle8 = __builtin_convertvector((i0 + i + lane_v4) + query_start,
+                    wide_v4) * 0.0003834951969714103;
+                const vec_v4 t_9 = -sin_v4(&angle8);
+                vec_v4 row_sum_from_state_in = (vec_v4){0};
+                vec_v4 row_sum_from_state_in_whole = (vec_v4){0};
+                for (int64_t f = 0; f < 128; f++) {
+                    const vec_v4 query_new10 = load_v4(q_tile + (f / 2) * 32 + i) * (((f % 2) < 1) ? t_7 : t_9);
+                    store_v4(query + f * 32 + i, query_new10);
+                    row_sum_from_state_in += query_new10 * (state_sum[(chunk - chunk0) * 8336 + f]);
+                    if (f % 32 == 31) {
+                        row_sum_from_state_in_whole += row_sum_from_state_in;
+                        row_sum_from_state_in = (vec_v4){0};
+                    }
+                }
+                row_sum_from_state_in += row_sum_from_state_in_whole;
+                store_v4(row_sum_from_state + i, load_v4(row_sum_from_state + i) + row_sum_from_state_in);
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * query */
+            dot4_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 8336, query, sum_from_state);
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                    }
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+                /* k_tile_2 = max(k_tile_2, 0.0f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            store_v4(k_tile_2 + d * 32 + j, max_v4(load_v4(k_tile_2 + d * 32 + j), splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot5_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, q_tile, score);
+                /* of_difference = cos((((difference_80 + (lo() - hi())) + query_start) + 1) * 0.0003834952f) */
+                const int64_t t_11 = i0 - j1;
+                for (int64_t difference_80 = 0; difference_80 < 80; difference_80 += 16) {
+                    const wide_v4 angle12 = __builtin_convertvector((((difference_80 + lane_v4) + t_11) + query_start) +
+                        1, wide_v4) * 0.0003834951969714103;
+                    store_v4(of_difference + difference_80, cos_v4(&angle12));
+                }
+                /* score = score * of_difference */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * load_v4(of_difference + ((i0 + i)
+                                - (j0 + j) - (i0 - j1) - 1)));
+                        }
+                    }
+                }
+                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_13 = (i0 + i + lane_v4) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_13) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + i),
+                                splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                    vec_v4 row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        row_sum_in[vector] = (vec_v4){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            row_sum_in[vector] += load_v4(score + j * 32 + i);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    }
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v4 in_region[2] = {0};
+                        if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                        const int t_14 = (chunk * 32) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
+                                & (-(int64_t)t_14), mask_v4);
+                        }
+                        add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
+                    }
+                } else
+                    dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_15 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                const mask_v4 t_16 = t_15 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(sum + e * 32 + i, pick_v4(t_16, splat_v4(0.0f),
+                        (load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i)) / t_15));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_out_v4(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET_v4 static void cosformer_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((128 + 31) / 32); iteration += part->threads)
+        cosformer_begin_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            cosformer_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((128 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((128 + 31) / 32) / 16; iteration < end; iteration++)
+                cosformer_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            cosformer_queries_v4(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void cosformer_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = max(q_tile, 0.0f) */
+    for (int64_t r = r0; r < r1; r += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query + d * 64 + r, max_v4(load_v4(q_tile + d * 64 + r), splat_v4(0.0f)));
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void cosformer_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(carried_sum + r, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void cosformer_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state_sum + (chunk - chunk0) * 4160 + r, splat_v4(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4160 + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* k_tile = max(k_tile, 0.0f) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(k_tile + d * 144 + j, max_v4(load_v4(k_tile + d * 144 + j), splat_v4(0.0f)));
+                }
+            }
+        }
+        /* score[r][j] = sum over d of query * k_tile */
+        dot6_v4(round_up(j1 - j0, 16), rows, query, k_tile, score);
+        /* score = score * cos((((r % n_q) + query_start) - j) * 0.0003834952f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const ints_v4 t_0 = j0 + j + lane_v4;
+            for (int64_t r = 0; r < rows; r++) {
+                const wide_v4 angle1 = __builtin_convertvector(((r % n_q) + query_start) - t_0,
+                    wide_v4) * 0.0003834951969714103;
+                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) * cos_v4(&angle1));
+            }
+        }
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const ints_v4 t_2 = j0 + j + lane_v4;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_2 <= ((r % n_q) + query_start),
+                        mask_v4), load_v4(score + r * 144 + j), splat_v4(0.0f)));
+                }
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 4160 + r] += total;
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot7_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v4 in_region[8] = {0};
+                const int64_t t_3 = (r % n_q) + query_start;
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
+                }
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4160 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, in_region);
+            }
+        } else
+            dot8_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void cosformer_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum */
+        for (int64_t r = r0; r < r1; r += 16) {
+            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4160 + r),
+                splat_v4(1));
+        }
+        /* before = carried; carried += state */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4160 + r * 64 + e), splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v4 APART void cosformer_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float carried_sum_4 = carried_sum[r];
+                store_v4(result + r * 64 + e, (carried_sum_4 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e) /
+                    carried_sum_4);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET_v4 static void cosformer_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        cosformer_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        cosformer_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            cosformer_few_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                cosformer_few_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        cosformer_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+typedef double wide_v3 __attribute__((vector_size(64)));
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
+/* Returns a in the lanes of the mask, and b in the other lanes. */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
+
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+
+TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
+
+/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
+   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
+TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
+{
+    const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
+    const wide_v3 n = t - 6755399441055744.0;
+    const wide_v3 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
+    const ints_v3 turns = (ints_v3)t + quarter;
+    const vec_v3 r = __builtin_convertvector(left, vec_v3), z = r * r;
+    const vec_v3 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_v3 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3);
+    const mask_v3 negative = __builtin_convertvector((turns & 2), mask_v3);
+    return (vec_v3)((mask_v3)pick_v3(odd, c, s) ^ (negative << 30));
+}
+
+TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
+TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
+
+/* Returns the sum over the lanes of x. */
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
+
+/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        if (out)
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 8; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+}
+
+TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+}
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
+    store_v3(sum, new);
+}
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (update == 3) {
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
+TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_v3 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v3(b + v * 8);
+    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
+}
+
+/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 64 lanes at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes;
+            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            asked = ask;
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
+    }
+}
+
+/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[128];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v3, so that results round equally. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[128 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET_v3 static void cosformer_rows_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const all_query = (float *)(void *)(work + 0); /* [d: 64, i: 16, 16 times] */
+    float *const score = (float *)(void *)(work + 65536); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 71680); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 72704); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 73728); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 139264); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 204800); /* [d: 64, j: 96] */
+    float *const of_difference = (float *)(void *)(work + 229376); /* [difference_120: 120] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = max(q_tile, 0.0f) */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query + d * 16 + i, max_v3(load_v3(q_tile + d * 16 + i), splat_v3(0.0f)));
+                }
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        /* k_tile = max(k_tile, 0.0f) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(k_tile + d * 96 + j, max_v3(load_v3(k_tile + d * 96 + j), splat_v3(0.0f)));
+                }
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of k_tile * query */
+            dot0_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query, score);
+            /* of_difference = cos((((difference_120 + (lo() - hi())) + query_start) + 1) * 0.0003834952f) */
+            const int64_t t_0 = i0 - j1;
+            for (int64_t difference_120 = 0; difference_120 < 120; difference_120 += 8) {
+                const wide_v3 angle1 = __builtin_convertvector((((difference_120 + lane_v3) + t_0) + query_start) + 1,
+                    wide_v3) * 0.0003834951969714103;
+                store_v3(of_difference + difference_120, cos_v3(&angle1));
+            }
+            /* score = score * of_difference */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) * load_v3(of_difference + ((i0 + i) -
+                            (j0 + j) - (i0 - j1) - 1)));
+                    }
+                }
+            }
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
+                }
+            }
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_in[vector] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] += load_v3(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 in_region[2] = {0};
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
+                }
+            } else
+                dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_sum_3 = load_v3(row_sum + i);
+                const mask_v3 t_4 = row_sum_3 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_4, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_3));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_out_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void cosformer_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried_sum + f, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void cosformer_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 128, j: 32] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 128; f += 8) {
+        store_v3(state_sum + (chunk - chunk0) * 8336 + f, splat_v3(0.0f));
+    }
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        /* k_tile = max(k_tile, 0.0f) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(k_tile + d * 32 + j, max_v3(load_v3(k_tile + d * 32 + j), splat_v3(0.0f)));
+                }
+            }
+        }
+        /* key_features_2 = k_tile * select((f % 2) < 1, cos(neg(j) * 0.0003834952f), sin(neg(j) * 0.0003834952f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const wide_v3 angle0 = __builtin_convertvector(-(j0 + j + lane_v3), wide_v3) * 0.0003834951969714103;
+            const vec_v3 t_1 = cos_v3(&angle0);
+            const wide_v3 angle2 = __builtin_convertvector(-(j0 + j + lane_v3), wide_v3) * 0.0003834951969714103;
+            const vec_v3 t_3 = sin_v3(&angle2);
+            for (int64_t f = 0; f < 128; f++) {
+                store_v3(key_features_2 + f * 32 + j, load_v3(k_tile + (f / 2) * 32 + j) * (((f % 2) < 1) ? t_1 : t_3));
+            }
+        }
+        /* state_sum += key_features_2 */
+        for (int64_t f = 0; f < 128; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(key_features_2 + f * 32 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 8336 + f] += total;
+        }
+        /* state[f][e] = sum over j of key_features_2 * v */
+        dot3_v3(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8336);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void cosformer_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 before_sum_new4 = load_v3(carried_sum + f);
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 8336 + f),
+                splat_v3(1));
+            store_v3(state_sum + (chunk - chunk0) * 8336 + f, before_sum_new4);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 before_new5 = load_v3(carried + f * 64 + e);
+                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 8336 + f * 64 + e), splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 8336 + f * 64 + e, before_new5);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET_v3 APART void cosformer_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 128, i: 32] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 16384); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 16640); /* [i: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 16768); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(part->work + 4096); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24960); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 33152); /* [d: 64, i: 32] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 41344); /* [d: 64, j: 32] */
+    float *const of_difference = (float *)(void *)(part->work + 12288); /* [difference_72: 72] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* q_tile = max(q_tile, 0.0f) */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(q_tile + d * 32 + i, max_v3(load_v3(q_tile + d * 32 + i), splat_v3(0.0f)));
+                    }
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum_from_state + i, splat_v3(0.0f));
+            }
+            /* query = q_tile * select((f % 2) < 1, cos((i + query_start) * 0.0003834952f),
+               neg(sin((i + query_start) * 0.0003834952f))); row_s ... */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const wide_v3 angle6 = __builtin_convertvector((i0 + i + lane_v3) + query_start,
+                    wide_v3) * 0.0003834951969714103;
+                const vec_v3 t_7 = cos_v3(&angle6);
+                const wide_v3 angle8 = __builtin_convertvector((i0 + i + lane_v3) + query_start,
+                    wide_v3) * 0.0003834951969714103;
+                const vec_v3 t_9 = -sin_v3(&angle8);
+                vec_v3 row_sum_from_state_in = (vec_v3){0};
+                vec_v3 row_sum_from_state_in_whole = (vec_v3){0};
+                for (int64_t f = 0; f < 128; f++) {
+                    const vec_v3 query_new10 = load_v3(q_tile + (f / 2) * 32 + i) * (((f % 2) < 1) ? t_7 : t_9);
+                    store_v3(query + f * 32 + i, query_new10);
+                    row_sum_from_state_in += query_new10 * (state_sum[(chunk - chunk0) * 8336 + f]);
+                    if (f % 32 == 31) {
+                        row_sum_from_state_in_whole += row_sum_from_state_in;
+                        row_sum_from_state_in = (vec_v3){0};
+                    }
+                }
+                row_sum_from_state_in += row_sum_from_state_in_whole;
+                store_v3(row_sum_from_state + i, load_v3(row_sum_from_state + i) + row_sum_from_state_in);
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * query */
+            dot4_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 8336, query, sum_from_state);
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(sum + e * 32 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
+                    }
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+                /* k_tile_2 = max(k_tile_2, 0.0f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            store_v3(k_tile_2 + d * 32 + j, max_v3(load_v3(k_tile_2 + d * 32 + j), splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot5_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
+                /* of_difference = cos((((difference_72 + (lo() - hi())) + query_start) + 1) * 0.0003834952f) */
+                const int64_t t_11 = i0 - j1;
+                for (int64_t difference_72 = 0; difference_72 < 72; difference_72 += 8) {
+                    const wide_v3 angle12 = __builtin_convertvector((((difference_72 + lane_v3) + t_11) + query_start) +
+                        1, wide_v3) * 0.0003834951969714103;
+                    store_v3(of_difference + difference_72, cos_v3(&angle12));
+                }
+                /* score = score * of_difference */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * load_v3(of_difference + ((i0 + i)
+                                - (j0 + j) - (i0 - j1) - 1)));
+                        }
+                    }
+                }
+                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_13 = (i0 + i + lane_v3) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_13) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + i),
+                                splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_in[vector] += load_v3(score + j * 32 + i);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot6_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v3 in_region[4] = {0};
+                        if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                        const int t_14 = (chunk * 32) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
+                                & (-(int64_t)t_14), mask_v3);
+                        }
+                        add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
+                    }
+                } else
+                    dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_15 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                const mask_v3 t_16 = t_15 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(sum + e * 32 + i, pick_v3(t_16, splat_v3(0.0f),
+                        (load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i)) / t_15));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_out_v3(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET_v3 static void cosformer_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((128 + 31) / 32); iteration += part->threads)
+        cosformer_begin_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            cosformer_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((128 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((128 + 31) / 32) / 16; iteration < end; iteration++)
+                cosformer_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            cosformer_queries_v3(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void cosformer_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = max(q_tile, 0.0f) */
+    for (int64_t r = r0; r < r1; r += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query + d * 64 + r, max_v3(load_v3(q_tile + d * 64 + r), splat_v3(0.0f)));
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void cosformer_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(carried_sum + r, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void cosformer_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state_sum + (chunk - chunk0) * 4160 + r, splat_v3(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4160 + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* k_tile = max(k_tile, 0.0f) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(k_tile + d * 144 + j, max_v3(load_v3(k_tile + d * 144 + j), splat_v3(0.0f)));
+                }
+            }
+        }
+        /* score[r][j] = sum over d of query * k_tile */
+        dot8_v3(round_up(j1 - j0, 8), rows, query, k_tile, score);
+        /* score = score * cos((((r % n_q) + query_start) - j) * 0.0003834952f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const ints_v3 t_0 = j0 + j + lane_v3;
+            for (int64_t r = 0; r < rows; r++) {
+                const wide_v3 angle1 = __builtin_convertvector(((r % n_q) + query_start) - t_0,
+                    wide_v3) * 0.0003834951969714103;
+                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) * cos_v3(&angle1));
+            }
+        }
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const ints_v3 t_2 = j0 + j + lane_v3;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_2 <= ((r % n_q) + query_start),
+                        mask_v3), load_v3(score + r * 144 + j), splat_v3(0.0f)));
+                }
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 4160 + r] += total;
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot9_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v3 in_region[16] = {0};
+                const int64_t t_3 = (r % n_q) + query_start;
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
+                }
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4160 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, in_region);
+            }
+        } else
+            dot10_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void cosformer_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum */
+        for (int64_t r = r0; r < r1; r += 8) {
+            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4160 + r),
+                splat_v3(1));
+        }
+        /* before = carried; carried += state */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4160 + r * 64 + e), splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v3 APART void cosformer_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float carried_sum_4 = carried_sum[r];
+                store_v3(result + r * 64 + e, (carried_sum_4 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e) /
+                    carried_sum_4);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET_v3 static void cosformer_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        cosformer_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        cosformer_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            cosformer_few_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                cosformer_few_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        cosformer_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
+}
+#endif
+
+/* ==== generic ==== */
+
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+typedef double wide_any __attribute__((vector_size(32)));
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
+/* Returns a in the lanes of the mask, and b in the other lanes. */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
+static const ints_any lane_any = {0, 1, 2, 3};
+
+INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
+
+/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
+   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
+INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
+{
+    const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
+    const wide_any n = t - 6755399441055744.0;
+    const wide_any left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
+    const ints_any turns = (ints_any)t + quarter;
+    const vec_any r = __builtin_convertvector(left, vec_any), z = r * r;
+    const vec_any s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_any c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any);
+    const mask_any negative = __builtin_convertvector((turns & 2), mask_any);
+    return (vec_any)((mask_any)pick_any(odd, c, s) ^ (negative << 30));
+}
+
+INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
+INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
+
+/* Returns the sum over the lanes of x. */
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
+
+/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, const int out)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        if (out)
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        else
+            UNROLL for (int r = 0; r < 4; r++)
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+}
+
+APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+}
+/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
+   the next call adds. */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
+    store_any(sum, new);
+}
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
+   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
+   in registers. `update` says how c changes:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
+   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
+   few cache misses in flight. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (update == 3) {
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
+   separately, which reduces rounding errors. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
+   constant, otherwise -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
+   is needed, the whole block is computed. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
+INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_any sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_any(b + v * 4);
+    UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
+}
+
+/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 32 lanes at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
+            int64_t x = 0;
+            for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes;
+            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            asked = ask;
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
+    }
+}
+
+/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[128];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_any, so that results round equally. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[128 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* The functions for the products below. Each calls dot_any or a similar function with constants. */
+APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot3_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot5_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+static void cosformer_rows_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
+        i1 = min(i0 + 128, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const all_query = (float *)(void *)(work + 0); /* [d: 64, i: 16, 8 times] */
+    float *const score = (float *)(void *)(work + 32768); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 38912); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 39424); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 39936); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 72704); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 105472); /* [d: 64, j: 96] */
+    float *const of_difference = (float *)(void *)(work + 130048); /* [difference_116: 116] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = max(q_tile, 0.0f) */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query + d * 16 + i, max_any(load_any(q_tile + d * 16 + i), splat_any(0.0f)));
+                }
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
+        /* k_tile = max(k_tile, 0.0f) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(k_tile + d * 96 + j, max_any(load_any(k_tile + d * 96 + j), splat_any(0.0f)));
+                }
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of k_tile * query */
+            dot0_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query, score);
+            /* of_difference = cos((((difference_116 + (lo() - hi())) + query_start) + 1) * 0.0003834952f) */
+            const int64_t t_0 = i0 - j1;
+            for (int64_t difference_116 = 0; difference_116 < 116; difference_116 += 4) {
+                const wide_any angle1 = __builtin_convertvector((((difference_116 + lane_any) + t_0) + query_start) + 1,
+                    wide_any) * 0.0003834951969714103;
+                store_any(of_difference + difference_116, cos_any(&angle1));
+            }
+            /* score = score * of_difference */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(score + j * 16 + i, load_any(score + j * 16 + i) * load_any(of_difference + ((i0 + i)
+                            - (j0 + j) - (i0 - j1) - 1)));
+                    }
+                }
+            }
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_2 = (i0 + i + lane_any) + query_start;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
+                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
+                }
+            }
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_in[vector] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] += load_any(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any in_region[4] = {0};
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
+                }
+            } else
+                dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_sum_3 = load_any(row_sum + i);
+                const mask_any t_4 = row_sum_3 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_4, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_3));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_out_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void cosformer_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried_sum + f, splat_any(0.0f));
+        store_any(carried_sum_compensation + f, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void cosformer_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 128, j: 32] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 32] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 128; f += 4) {
+        store_any(state_sum + (chunk - chunk0) * 8336 + f, splat_any(0.0f));
+    }
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        /* k_tile = max(k_tile, 0.0f) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(k_tile + d * 32 + j, max_any(load_any(k_tile + d * 32 + j), splat_any(0.0f)));
+                }
+            }
+        }
+        /* key_features_2 = k_tile * select((f % 2) < 1, cos(neg(j) * 0.0003834952f), sin(neg(j) * 0.0003834952f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const wide_any angle0 = __builtin_convertvector(-(j0 + j + lane_any), wide_any) * 0.0003834951969714103;
+            const vec_any t_1 = cos_any(&angle0);
+            const wide_any angle2 = __builtin_convertvector(-(j0 + j + lane_any), wide_any) * 0.0003834951969714103;
+            const vec_any t_3 = sin_any(&angle2);
+            for (int64_t f = 0; f < 128; f++) {
+                store_any(key_features_2 + f * 32 + j, load_any(k_tile + (f / 2) * 32 + j) * (((f % 2) < 1) ? t_1 :
+                    t_3));
+            }
+        }
+        /* state_sum += key_features_2 */
+        for (int64_t f = 0; f < 128; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(key_features_2 + f * 32 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 8336 + f] += total;
+        }
+        /* state[f][e] = sum over j of key_features_2 * v */
+        dot3_any(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8336);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void cosformer_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any before_sum_new4 = load_any(carried_sum + f);
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 8336 + f),
+                splat_any(1));
+            store_any(state_sum + (chunk - chunk0) * 8336 + f, before_sum_new4);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any before_new5 = load_any(carried + f * 64 + e);
+                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_any(state + (chunk - chunk0) * 8336 + f * 64 + e), splat_any(1));
+                    store_any(state + (chunk - chunk0) * 8336 + f * 64 + e, before_new5);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+APART void cosformer_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [f: 128, i: 32] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 16384); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 16640); /* [i: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 16768); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(part->work + 4096); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(part->work + 24960); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 33152); /* [d: 64, i: 32] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 41344); /* [d: 64, j: 32] */
+    float *const of_difference = (float *)(void *)(part->work + 12288); /* [difference_68: 68] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* q_tile = max(q_tile, 0.0f) */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(q_tile + d * 32 + i, max_any(load_any(q_tile + d * 32 + i), splat_any(0.0f)));
+                    }
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum_from_state + i, splat_any(0.0f));
+            }
+            /* query = q_tile * select((f % 2) < 1, cos((i + query_start) * 0.0003834952f),
+               neg(sin((i + query_start) * 0.0003834952f))); row_s ... */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const wide_any angle6 = __builtin_convertvector((i0 + i + lane_any) + query_start,
+                    wide_any) * 0.0003834951969714103;
+                const vec_any t_7 = cos_any(&angle6);
+                const wide_any angle8 = __builtin_convertvector((i0 + i + lane_any) + query_start,
+                    wide_any) * 0.0003834951969714103;
+                const vec_any t_9 = -sin_any(&angle8);
+                vec_any row_sum_from_state_in = (vec_any){0};
+                vec_any row_sum_from_state_in_whole = (vec_any){0};
+                for (int64_t f = 0; f < 128; f++) {
+                    const vec_any query_new10 = load_any(q_tile + (f / 2) * 32 + i) * (((f % 2) < 1) ? t_7 : t_9);
+                    store_any(query + f * 32 + i, query_new10);
+                    row_sum_from_state_in += query_new10 * (state_sum[(chunk - chunk0) * 8336 + f]);
+                    if (f % 32 == 31) {
+                        row_sum_from_state_in_whole += row_sum_from_state_in;
+                        row_sum_from_state_in = (vec_any){0};
+                    }
+                }
+                row_sum_from_state_in += row_sum_from_state_in_whole;
+                store_any(row_sum_from_state + i, load_any(row_sum_from_state + i) + row_sum_from_state_in);
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * query */
+            dot4_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 8336, query, sum_from_state);
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(sum + e * 32 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
+                    }
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+                /* k_tile_2 = max(k_tile_2, 0.0f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                    for (int64_t d = 0; d < 64; d++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            store_any(k_tile_2 + d * 32 + j, max_any(load_any(k_tile_2 + d * 32 + j), splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot5_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
+                /* of_difference = cos((((difference_68 + (lo() - hi())) + query_start) + 1) * 0.0003834952f) */
+                const int64_t t_11 = i0 - j1;
+                for (int64_t difference_68 = 0; difference_68 < 68; difference_68 += 4) {
+                    const wide_any angle12 = __builtin_convertvector((((difference_68 + lane_any) + t_11) + query_start)
+                        + 1, wide_any) * 0.0003834951969714103;
+                    store_any(of_difference + difference_68, cos_any(&angle12));
+                }
+                /* score = score * of_difference */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            store_any(score + j * 32 + i, load_any(score + j * 32 + i) * load_any(of_difference + ((i0 +
+                                i) - (j0 + j) - (i0 - j1) - 1)));
+                        }
+                    }
+                }
+                if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_13 = (i0 + i + lane_any) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_13) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + i),
+                                splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_in[vector] += load_any(score + j * 32 + i);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot6_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_any in_region[8] = {0};
+                        if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                        const int t_14 = (chunk * 32) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
+                                & (-(int64_t)t_14), mask_any);
+                        }
+                        add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
+                    }
+                } else
+                    dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_15 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                const mask_any t_16 = t_15 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(sum + e * 32 + i, pick_any(t_16, splat_any(0.0f),
+                        (load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i)) / t_15));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_out_any(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+static void cosformer_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((128 + 31) / 32); iteration += part->threads)
+        cosformer_begin_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            cosformer_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((128 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((128 + 31) / 32) / 16; iteration < end; iteration++)
+                cosformer_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            cosformer_queries_any(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void cosformer_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = max(q_tile, 0.0f) */
+    for (int64_t r = r0; r < r1; r += 4) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query + d * 64 + r, max_any(load_any(q_tile + d * 64 + r), splat_any(0.0f)));
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void cosformer_few_begin_2_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(carried_sum + r, splat_any(0.0f));
+        store_any(carried_sum_compensation + r, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void cosformer_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    /* state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state_sum + (chunk - chunk0) * 4160 + r, splat_any(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4160 + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+        /* k_tile = max(k_tile, 0.0f) */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(k_tile + d * 144 + j, max_any(load_any(k_tile + d * 144 + j), splat_any(0.0f)));
+                }
+            }
+        }
+        /* score[r][j] = sum over d of query * k_tile */
+        dot8_any(round_up(j1 - j0, 4), rows, query, k_tile, score);
+        /* score = score * cos((((r % n_q) + query_start) - j) * 0.0003834952f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const ints_any t_0 = j0 + j + lane_any;
+            for (int64_t r = 0; r < rows; r++) {
+                const wide_any angle1 = __builtin_convertvector(((r % n_q) + query_start) - t_0,
+                    wide_any) * 0.0003834951969714103;
+                store_any(score + r * 144 + j, load_any(score + r * 144 + j) * cos_any(&angle1));
+            }
+        }
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, 0.0f) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const ints_any t_2 = j0 + j + lane_any;
+                for (int64_t r = 0; r < rows; r++) {
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_2 <= ((r % n_q) + query_start),
+                        mask_any), load_any(score + r * 144 + j), splat_any(0.0f)));
+                }
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 4160 + r] += total;
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot9_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_any in_region[32] = {0};
+                const int64_t t_3 = (r % n_q) + query_start;
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
+                }
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4160 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, in_region);
+            }
+        } else
+            dot10_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void cosformer_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum */
+        for (int64_t r = r0; r < r1; r += 4) {
+            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4160 + r),
+                splat_any(1));
+        }
+        /* before = carried; carried += state */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4160 + r * 64 + e), splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+APART void cosformer_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float carried_sum_4 = carried_sum[r];
+                store_any(result + r * 64 + e, (carried_sum_4 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
+                    e) / carried_sum_4);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+static void cosformer_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        cosformer_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        cosformer_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            cosformer_few_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                cosformer_few_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        cosformer_few_queries_any(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* ==== which version this machine runs ==== */
+struct version {
+    /* computes a task on one thread */
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int in_keys; /* no query may be after the last key */
+    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
+    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
+};
+
+/* For many keys, version() chooses the linear form, because it takes less work. */
+/* Returns whether a few queries take less time one by one than as one tile. A single query has an overhead of 10
+   vectors, and a tile has an overhead of 40 vectors. Both were measured with AVX2 and SSE2. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
+{
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4) {
+        if (n_k >= 381 && rows <= 64) return (struct version){.head = cosformer_few_v4, .tile = 0, .own = 73728,
+            .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
+        if (n_k >= 381) return (struct version){.head = cosformer_linear_v4, .tile = 0, .own = 49536, .of_token = 8320,
+            .in_keys = 1, .shared = 66560, .slot = 33344, .slots = 4, .together = 1};
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = cosformer_few_v4, .tile = 0,
+            .own = 73728, .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
+        return (struct version){.rows = cosformer_rows_v4, .tile = 256, .own = 236096, .of_pair = 128};
+    }
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3) {
+        if (n_k >= 381 && rows <= 64) return (struct version){.head = cosformer_few_v3, .tile = 0, .own = 73728,
+            .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
+        if (n_k >= 381) return (struct version){.head = cosformer_linear_v3, .tile = 0, .own = 49536, .of_token = 8320,
+            .in_keys = 1, .shared = 66560, .slot = 33344, .slots = 4, .together = 1};
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = cosformer_few_v3, .tile = 0,
+            .own = 73728, .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
+        return (struct version){.rows = cosformer_rows_v3, .tile = 256, .own = 229888, .of_pair = 128};
+    }
+#endif
+    if (n_k >= 381 && rows <= 64) return (struct version){.head = cosformer_few_any, .tile = 0, .own = 73728,
+        .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
+    if (n_k >= 381) return (struct version){.head = cosformer_linear_any, .tile = 0, .own = 49536, .of_token = 8320,
+        .in_keys = 1, .shared = 66560, .slot = 33344, .slots = 4, .together = 1};
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = cosformer_few_any, .tile = 0, .own = 73728,
+        .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
+    return (struct version){.rows = cosformer_rows_any, .tile = 128, .own = 130560, .of_pair = 128};
+}
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if a call saves values or has many
+   queries, because its queries are in the lanes. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
+}
+
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slots * v->slot;
+}
+
+/* ==== the interface ==== */
+/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
+   thread per processor, because OpenMP's default may change later. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+/* Returns p->threads, or a default if it is 0. The default exceeds the number of processors only if the workspace has
+   room. */
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+#else
+    (void)workspace_bytes;
+    (void)bytes_a_thread;
+    return 1;
+#endif
+}
+
+/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
+   `threads` threads. OpenMP may have started fewer. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = number;
+    part->threads = there;
+    part->segments = 0;
+    part->work = workspace + (size_t)number * v->own;
+    part->shared = workspace + all * v->own;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
+}
+
+size_t cosformer_params_size(void)
+{
+    return 0;
+}
+
+int cosformer_params_init(struct cosformer_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct cosformer_params){0};
+    return 0;
+}
+
+/* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
+static size_t max_bytes_a_thread(int64_t n_k)
+{
+    static const int64_t from[] = {0, 381};
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
+/* Returns whether a query of the call is after the last key. */
+static int after_keys(const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
+    return after;
+}
+
+/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
+   because only the quadratic form can compute such a query. */
+static int64_t keys_of_version(const struct attn_problem *p)
+{
+    return after_keys(p) ? 0 : p->n_k;
+}
+
+static int positions_fit(const struct attn_problem *p)
+{
+    const int64_t most = INT64_C(1) << 31;
+    int fit = 1;
+    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
+        most;
+    return fit;
+}
+
+size_t cosformer_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    return max_bytes_a_thread(problem->n_k) * threads_served(problem);
+}
+
+/* Returns whether this machine can run the version. */
+static int runs(const struct version *v)
+{
+    return v->rows || v->head;
+}
+
+/* A running call, shared by its threads. */
+struct work {
+    const struct call *call;
+    const struct version *this;
+    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
+    int threads;          /* requested threads; OpenMP may start fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
+    unsigned char *workspace;
+    size_t bytes; /* bytes of workspace per thread */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
+};
+
+/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
+   library. */
+INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
+INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
+
+/* Calls on(w) in all threads of the call. */
+static void in_threads(struct work *w, void (*on)(void *work))
+{
+    const struct attn_team *const team = w->call->p.team;
+    if (w->threads == 1)
+        on(w);
+    else if (team)
+        team->run(on, w, (unsigned)w->threads, 0);
+    else {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(w->threads)
+#endif
+        on(w);
+    }
+}
+
+static void work_on(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct version *const this = w->this;
+    const int number = take_number(w);
+    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
+    struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
+    for (int64_t task; (task = take_task(w)) < w->alone;) {
+        if (this->head)
+            this->head(w->call, task, &part);
+        else
+            this->rows(w->call, task, own);
+    }
+    if (!this->head || w->alone == w->tasks) return;
+    part.threads = w->threads;
+    synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
+    together(this, w->threads, number, w->there, w->workspace, &part);
+    for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
+}
+
+/* Returns the number of threads with enough work. A thread needs 2^18 multiply-adds, which take about the time to
+   wake it. A head takes the time of about 2^15 more. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    if (p->threads == 0 || p->team) threads = useful_threads(p, this, threads);
+    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
+    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    work.tasks = work.alone = tasks;
+    if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
+    in_threads(&work, work_on);
+    return 0;
+}
+
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
+int cosformer_forward(const struct attn_problem *problem, const struct cosformer_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 64, 64, &call.p);
+    if (error) return error;
+    call.sharing = sharing_of(&call.p);
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((out && (const void *)out == q) ||
+        (out && (const void *)out == k) ||
+        (out && (const void *)out == v)) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
+    if (!runs(&this)) return ATTN_EMACHINE;
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
+    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+}
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return cosformer_params_init((struct cosformer_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
+{
+    return cosformer_forward(problem, (const struct cosformer_params *)params, (const float *)q, (const float *)k,
+        (const float *)v, (float *)out, workspace);
+}
+
+
+const struct attn_kernel cosformer_kernel = {
+    .name = "cosformer", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .params = 0, .param = NULL, .params_bytes = sizeof(struct cosformer_params),
+    .params_size = cosformer_params_size, .params_init = params_init_any, .workspace = cosformer_workspace,
+    .forward = forward_any,
+};
+#endif /* a compiler of this language */
