@@ -220,7 +220,7 @@ static bool add_sizes(struct checking *c, const struct problem_size *size, const
         for (int n = count; n < c->sizes; n++) there |= c->size[n].n_k == from;
         if (there) continue;
         c->size[c->sizes] = (struct problem_size){
-            .batch = batch_of(c->sizes, from), .kv_heads = 1, .members = 1, .n_q = FEW_QUERIES, .n_k = from};
+            .batch = batch_of(c->sizes + 1, from), .kv_heads = 1, .members = 1, .n_q = FEW_QUERIES, .n_k = from};
         c->sizes++;
     }
     return fit_sizes(c);
