@@ -3,6 +3,24 @@
 #include "store.h"
 #include "../../support/support.h"
 
+/* The columns and tables of the view `results` since version 2. A step never changes, so later columns of this view
+   need another macro. */
+#define RESULTS_OF_TRIALS \
+    " r.strategy, coalesce(o.status, t.status) AS status, coalesce(o.why, t.why) AS why," \
+    " (SELECT group_concat(name || '=' || value, ' ') FROM (SELECT k.name, v.value FROM choices c JOIN knobs k ON " \
+    "k.id " \
+    "= c.knob" \
+    "   JOIN knob_values v ON v.knob = c.knob AND v.position = c.position WHERE c.trial = t.id ORDER BY k.position)) " \
+    "AS schedule," \
+    " o.id AS same_as," \
+    " (SELECT count(*) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS samples," \
+    " (SELECT min(seconds) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS least_seconds," \
+    " (SELECT avg(seconds) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS mean_seconds," \
+    " (SELECT avg(usual) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS mean_usual" \
+    " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment LEFT JOIN trials o ON " \
+    "o.key " \
+    "= t.same_as;"
+
 /* steps[k] migrates a database from version k to version k + 1. Never change a released step; append new ones. In the
    tables
    - positions count from 0, times are seconds since 1970, and unknown values are NULL;
@@ -72,55 +90,19 @@ static const char *const steps[] = {
     "CREATE INDEX trials_of_code ON trials (code);"
     "DROP VIEW results;"
     "CREATE VIEW results AS SELECT t.id AS trial, r.id AS run, r.spec_name, e.machine, e.compiler, e.target, e.batch, "
-    "e.heads, e.kv_heads, e.length, e.threads,"
-    " r.strategy, coalesce(o.status, t.status) AS status, coalesce(o.why, t.why) AS why,"
-    " (SELECT group_concat(name || '=' || value, ' ') FROM (SELECT k.name, v.value FROM choices c JOIN knobs k ON k.id "
-    "= c.knob"
-    "   JOIN knob_values v ON v.knob = c.knob AND v.position = c.position WHERE c.trial = t.id ORDER BY k.position)) "
-    "AS schedule,"
-    " o.id AS same_as,"
-    " (SELECT count(*) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS samples,"
-    " (SELECT min(seconds) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS least_seconds,"
-    " (SELECT avg(seconds) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS mean_seconds,"
-    " (SELECT avg(usual) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS mean_usual"
-    " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment LEFT JOIN trials o ON o.key "
-    "= t.same_as;",
+    "e.heads, e.kv_heads, e.length, e.threads," RESULTS_OF_TRIALS,
 
     /* backward: 1 if backward was measured, 0 if forward was. */
     "ALTER TABLE experiments ADD COLUMN backward INTEGER NOT NULL DEFAULT 0 CHECK (backward IN (0, 1));"
     "DROP VIEW results;"
     "CREATE VIEW results AS SELECT t.id AS trial, r.id AS run, r.spec_name, e.machine, e.compiler, e.target, e.batch, "
-    "e.heads, e.kv_heads, e.length, e.threads, e.backward,"
-    " r.strategy, coalesce(o.status, t.status) AS status, coalesce(o.why, t.why) AS why,"
-    " (SELECT group_concat(name || '=' || value, ' ') FROM (SELECT k.name, v.value FROM choices c JOIN knobs k ON k.id "
-    "= c.knob"
-    "   JOIN knob_values v ON v.knob = c.knob AND v.position = c.position WHERE c.trial = t.id ORDER BY k.position)) "
-    "AS schedule,"
-    " o.id AS same_as,"
-    " (SELECT count(*) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS samples,"
-    " (SELECT min(seconds) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS least_seconds,"
-    " (SELECT avg(seconds) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS mean_seconds,"
-    " (SELECT avg(usual) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS mean_usual"
-    " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment LEFT JOIN trials o ON o.key "
-    "= t.same_as;",
+    "e.heads, e.kv_heads, e.length, e.threads, e.backward," RESULTS_OF_TRIALS,
 
     /* key_heads: heads of q and k if v has more, or 0. */
     "ALTER TABLE experiments ADD COLUMN key_heads INTEGER NOT NULL DEFAULT 0;"
     "DROP VIEW results;"
     "CREATE VIEW results AS SELECT t.id AS trial, r.id AS run, r.spec_name, e.machine, e.compiler, e.target, e.batch, "
-    "e.heads, e.kv_heads, e.length, e.threads, e.backward, e.key_heads,"
-    " r.strategy, coalesce(o.status, t.status) AS status, coalesce(o.why, t.why) AS why,"
-    " (SELECT group_concat(name || '=' || value, ' ') FROM (SELECT k.name, v.value FROM choices c JOIN knobs k ON k.id "
-    "= c.knob"
-    "   JOIN knob_values v ON v.knob = c.knob AND v.position = c.position WHERE c.trial = t.id ORDER BY k.position)) "
-    "AS schedule,"
-    " o.id AS same_as,"
-    " (SELECT count(*) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS samples,"
-    " (SELECT min(seconds) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS least_seconds,"
-    " (SELECT avg(seconds) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS mean_seconds,"
-    " (SELECT avg(usual) FROM samples s WHERE s.trial = coalesce(o.id, t.id)) AS mean_usual"
-    " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment LEFT JOIN trials o ON o.key "
-    "= t.same_as;",
+    "e.heads, e.kv_heads, e.length, e.threads, e.backward, e.key_heads," RESULTS_OF_TRIALS,
 };
 
 int store_newest(void)
