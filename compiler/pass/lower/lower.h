@@ -182,10 +182,12 @@ void lower_solve(struct lowering *x, struct stmt **at);
 int lower_earlier(struct lowering *x, int state, int rows);
 int lower_system(struct lowering *x, int rest);
 /* Lowers the transitions of the states of a SOLVE. (transition.c)
+   - lower_sums_solution: whether a state sums the solution
    - lower_begin_transitions: makes their tiles, and sets them to the transition of no tokens
    - lower_transitions: computes the solution for a chunk, without values. Returns its tile
    - lower_join: makes the statements that apply the transitions of a second state to the states and transitions, and
      add the second state */
+bool lower_sums_solution(const struct lowering *x, const struct value *v);
 void lower_begin_transitions(struct lowering *x, struct stmt ***at);
 int lower_transitions(struct lowering *x, int rows);
 void lower_join(struct lowering *x, struct stmt ***at);

@@ -182,10 +182,9 @@ static void add_to_state(struct lowering *x, int number, struct stmt ***at)
 {
     const struct value *const v = &x->g->value[number];
     const struct lowered_value *const own = &x->lowered[number], *const solve = &x->lowered[x->solve];
-    bool corrected = false;
-    for (int k = 0; k < v->operands; k++) corrected |= v->operand[k].of == x->solve;
     add_chunk(x, v, own->array, solve->array, at);
-    if (x->c->program.foldable) add_chunk(x, v, own->transition, corrected ? solve->transition : -1, at);
+    if (x->c->program.foldable)
+        add_chunk(x, v, own->transition, lower_sums_solution(x, v) ? solve->transition : -1, at);
 }
 
 /* Appends copies of the solution to outputs. */

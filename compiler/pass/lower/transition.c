@@ -15,8 +15,7 @@ static int axis_like(struct lowering *x, const char *name, int like)
     return module_axis(x->m, unused, SIZE_CONSTANT, x->m->axis[like].extent);
 }
 
-/* Whether a state sums the solution. */
-static bool sums_solution(const struct lowering *x, const struct value *v)
+bool lower_sums_solution(const struct lowering *x, const struct value *v)
 {
     bool sums = false;
     for (int k = 0; k < v->operands; k++) sums |= v->operand[k].of == x->solve;
@@ -39,7 +38,7 @@ void lower_begin_transitions(struct lowering *x, struct stmt ***at)
     for (int v = 0; v < x->g->values; v++) {
         struct lowered_value *const own = &x->lowered[v];
         if (own->stage != STATE) continue;
-        if (!sums_solution(x, &x->g->value[v])) {
+        if (!lower_sums_solution(x, &x->g->value[v])) {
             own->transition = new_transition(x, own->array, -1);
             lower_set_constant(x, at, own->transition, 1);
             continue;
@@ -59,7 +58,8 @@ int lower_transitions(struct lowering *x, int rows)
 {
     int transition = -1;
     for (int v = 0; v < x->g->values; v++)
-        if (x->lowered[v].stage == STATE && sums_solution(x, &x->g->value[v])) transition = x->lowered[v].transition;
+        if (x->lowered[v].stage == STATE && lower_sums_solution(x, &x->g->value[v]))
+            transition = x->lowered[v].transition;
     const int earlier = lower_earlier(x, transition, rows), *const axes = x->l->array[earlier].axes,
               nest[2] = {axes[0], axes[1]}, rest = lower_new_tile(x, "rest", 2, nest);
     struct stmt *const s = lower_assign(x, &x->end, 2, nest, rest, FOLD_SET,
@@ -127,7 +127,7 @@ void lower_join(struct lowering *x, struct stmt ***at)
     for (int v = 0; v < x->g->values; v++) {
         const int own = x->lowered[v].array, moves = x->lowered[v].transition, *const axes = x->l->array[own].axes;
         if (x->lowered[v].stage != STATE) continue;
-        if (!sums_solution(x, &x->g->value[v])) {
+        if (!lower_sums_solution(x, &x->g->value[v])) {
             multiply_elements(x, at, own, transition[v], state[v]);
             multiply_elements(x, at, moves, transition[v], -1);
             continue;

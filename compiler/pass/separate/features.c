@@ -328,13 +328,12 @@ static struct ref at_position(const struct separation *x, const struct ref *sum,
     return r;
 }
 
-/* As at_position, for the last position before a chunk. The first chunk has position 0, the last one the last key. */
-static struct ref at_end(const struct separation *x, const struct ref *sum, bool low, const struct expr *end)
+/* Returns `position`, or the nearest position of a key. */
+static const struct expr *within_keys(const struct separation *x, const struct expr *position)
 {
     const struct expr *const last = separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream),
                                                   expr_int(x->m, 1));
-    return at_position(x, sum, low,
-                       separate_make(x, EXPR_MAX, separate_make(x, EXPR_MIN, end, last), expr_int(x->m, 0)));
+    return separate_make(x, EXPR_MAX, separate_make(x, EXPR_MIN, position, last), expr_int(x->m, 0));
 }
 
 /* Returns r at element f of a head. */
@@ -370,8 +369,9 @@ static const struct expr *decay_feature(struct separation *x, const struct node 
                                         const struct expr *f)
 {
     const struct sums *const s = n->sums;
-    const struct ref end[2] = {at_end(x, &s->side[KEY], false, x->end[side]),
-                               at_end(x, &s->side[KEY], true, x->end[side])};
+    const struct expr *const position = within_keys(x, x->end[side]);
+    const struct ref end[2] = {at_position(x, &s->side[KEY], false, position),
+                               at_position(x, &s->side[KEY], true, position)};
     const struct ref high[2] = {side == QUERY ? s->side[QUERY] : end[0], side == QUERY ? end[0] : s->side[KEY]},
                      low[2] = {side == QUERY ? s->low[QUERY] : end[1], side == QUERY ? end[1] : s->low[KEY]};
     const struct expr *const e = power_of_sums(x, n, &x->made[side], f, high, low);
@@ -414,10 +414,9 @@ static const struct expr *kept_by_sums(const struct separation *x, const struct 
                                                : separate_make(x, EXPR_MUL, of[k], length),
                                  *const end = separate_make(x, EXPR_SUB, begin, expr_int(x->m, joins ? 1 + k : 1));
         /* A program that joins states has the sums before the second state, even if that state has one key. */
-        struct ref (*const at)(const struct separation *, const struct ref *, bool,
-                               const struct expr *) = joins ? at_position : at_end;
-        high[k] = at(x, &n->sums->side[KEY], false, end);
-        low[k] = at(x, &n->sums->side[KEY], true, end);
+        const struct expr *const position = joins ? end : within_keys(x, end);
+        high[k] = at_position(x, &n->sums->side[KEY], false, position);
+        low[k] = at_position(x, &n->sums->side[KEY], true, position);
     }
     return power_of_sums(x, n, state, f, high, low);
 }
