@@ -8,7 +8,8 @@ const char *attn_strerror(int error)
     case ATTN_EPROBLEM:
         return "a size or stride of the problem is negative or too small, or heads is not a multiple of kv_heads, or, "
                "with 'delta', not equal to it";
-    case ATTN_EPOINTER: return "an array, the workspace or the storage of parameters is NULL, or an output is also another array";
+    case ATTN_EPOINTER:
+        return "an array, the workspace or the storage of parameters is NULL, or an output is also another array";
     case ATTN_EPARAM: return "a parameter array that the kernel needs is NULL";
     case ATTN_EWORKSPACE: return "the workspace is smaller than the kernel needs";
     case ATTN_ESIZE: return "the sizes are too large: a product of them overflows";
