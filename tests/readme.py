@@ -23,8 +23,8 @@ README, RUNTIME, PYTHON, EXAMPLES, SPECS, MANUAL, CONTRIBUTING = DOCUMENTS = (
     'README.md', 'runtime/README.md', 'runtime/python/README.md', 'examples/README.md', 'specs/README.md',
     'compiler/manual/attnc.md', 'CONTRIBUTING.md')
 # the documents whose links are checked
-LINKED = DOCUMENTS + ('CHANGELOG.md', 'examples/decode/README.md', 'examples/train/README.md', 'tests/peers/README.md',
-                      'compiler/manual/spec.md')
+LINKED = DOCUMENTS + ('CHANGELOG.md', 'examples/decode/README.md', 'examples/llama/README.md',
+                      'examples/train/README.md', 'tests/peers/README.md', 'compiler/manual/spec.md')
 CASES = []
 SHOWN = []
 

@@ -1,0 +1,191 @@
+#!/usr/bin/python3
+"""Builds examples/llama, loads it as a backend of ggml, and compares its operations with NumPy and with ggml's CPU
+backend. The headers and libraries of ggml are those of the folder ATTNC_GGML (include/ggml.h, lib/libggml.so), or of
+the Python package libggml-python, which is installed into build-python/ggml."""
+import glob
+import os
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE]
+
+import numpy as np
+
+import ggml
+import installed
+from suite import ROOT, Failure, Skip, Suite, cached, check, execute
+
+EPSILON = {'f32': 2e-6, 'f16': 1e-3, 'bf16': 8e-3}   # our error, relative to the largest element
+LOOSE = 2e-2                                         # that of ggml, which sums in f16
+SIZES = {80: ('f32', 'f16', 'bf16'), 576: ('f16',)}  # the kernels that are compiled
+
+
+def folder_of_ggml():
+    """Returns the folder of ggml. Raises Skip if there is none."""
+    if 'ATTNC_GGML' in os.environ: return os.environ['ATTNC_GGML']
+    place = os.path.join(ROOT, 'build-python', 'ggml')
+    pattern = os.path.join(place, 'lib', 'python*', 'site-packages', 'libggml')
+    if not glob.glob(pattern):
+        for command in ([sys.executable, '-m', 'venv', place],
+                        [os.path.join(place, 'bin', 'pip'), 'install', '--quiet', '--no-deps', 'libggml-python']):
+            try:
+                done = execute(command)
+            except OSError as error:
+                raise Skip('no ggml: %s' % error)
+            if done.returncode: raise Skip('no ggml: %s' % ' '.join((done.stdout + done.stderr).split())[-200:])
+    return glob.glob(pattern)[0]
+
+
+class Backends:
+    """The CPU backend of ggml, and ours, which is built when it is first needed."""
+
+    def __init__(self, suite, folder):
+        self.suite, self.folder, self.problem = suite, folder, None
+        self.ggml = ggml.Ggml(folder)
+        self.cpu = self.ggml('ggml_backend_cpu_init', ggml.P)()
+        self.ours = {}
+        for size, path in self.build():
+            self.ours[size] = self.ggml.backend(path)
+            check(self.ours[size][0], 'ggml does not load the backend')
+
+    def build(self):
+        error = installed.install(self.suite)
+        check(not error, error)
+        place = installed.Place(self.suite, self.suite.folder, 'user')
+        for size, kinds in SIZES.items():
+            build = place.path('build-%d' % size)
+            place.run(['meson', 'setup', build, os.path.join(ROOT, 'examples', 'llama'), '-Dggml=' + self.folder,
+                       '-Dhead_dims=%d' % size, '-Dtargets=native', '-Dtypes=' + ','.join(kinds)],
+                      env={'CC': cached('clang')})
+            place.run(['ninja', '-C', build], timeout=600)
+            yield size, os.path.join(build, 'libggml-attnc.so')
+
+    def compare(self, size, graph, result, expected, epsilon):
+        """Compares the result of both backends with the expected one. Errors are relative to the largest element."""
+        ours, device = self.ours[size]
+        check(self.ggml('ggml_backend_dev_supports_op', ggml.ctypes.c_bool, ggml.P, ggml.P)(device, result),
+              'the backend does not support the operation')
+        answers = graph.compute(result, [ours, self.cpu])
+        graph.free()
+        scale = np.abs(expected).max() + 1e-30
+        errors = []
+        for (status, out), limit, who in zip(answers, (epsilon, LOOSE), ('ours', 'ggml')):
+            check(status == 0, '%s: status %d' % (who, status))
+            error = float(np.abs(out - expected.ravel()).max() / scale)
+            check(error <= limit, '%s: error %.2e of %.1e' % (who, error, limit))
+            errors.append(error)
+        return errors
+
+
+def rounded(x, kind):
+    """Returns the array in f32 with the values that a type can store."""
+    if kind == 'f16': return x.astype(np.float16).astype(np.float32)
+    if kind == 'bf16':
+        bits = x.astype(np.float32).view(np.uint32)
+        return ((bits + 0x7fff + (bits >> 16 & 1)) & np.uint32(0xffff0000)).view(np.float32)
+    return x.astype(np.float32)
+
+
+def attention(q, k, v, mask, scale, max_bias, cap, sinks):
+    """Returns [sequences, n_q, heads, value_dim] in float64. q, k, v: [sequences, heads, rows, size]."""
+    heads, group = q.shape[1], q.shape[1] // k.shape[1]
+    k, v = (np.repeat(x.astype(np.float64), group, 1) for x in (k, v))
+    logits = np.einsum('bhid,bhjd->bhij', q.astype(np.float64), k) * scale
+    if cap: logits = cap * np.tanh(logits / cap)
+    if mask is not None:
+        power = 1 << int(np.floor(np.log2(heads)))
+        slope = [2.0 ** (-max_bias / power * (h + 1)) if h < power else
+                 2.0 ** (-max_bias / 2 / power * (2 * (h - power) + 1)) for h in range(heads)]
+        logits = logits + (np.array(slope)[:, None, None] if max_bias else 1) * mask.astype(np.float64)
+    top = logits.max(-1, keepdims=True)
+    if sinks is not None: top = np.maximum(top, sinks[:, None, None])
+    top[~np.isfinite(top)] = 0
+    weight = np.exp(logits - top)
+    total = weight.sum(-1, keepdims=True)
+    if sinks is not None: total = total + np.exp(sinks[:, None, None] - top)
+    return np.einsum('bhij,bhje->bihe', np.divide(weight, total, where=total > 0, out=0 * weight), v)
+
+
+def draw_mask(rng, kind, sequences, heads, n_q, n_k):
+    i, j = np.arange(n_q)[:, None] + n_k - n_q, np.arange(n_k)
+    if kind is None: return None
+    seen = j <= i
+    if kind == 'window': seen = seen & (i - j < 40)
+    if kind == 'scattered': seen = rng.random((sequences, 1, n_q, n_k)) < 0.5
+    if kind == 'by-head': seen = rng.random((1, heads, n_q, n_k)) < 0.5
+    mask = np.where(seen.reshape((1,) * (4 - seen.ndim) + seen.shape), 0, -np.inf)
+    if kind == 'alibi': mask = np.where(mask == 0, -np.abs(i - j), -np.inf)
+    if kind == 'unseen': mask[..., ::3, :] = -np.inf
+    return mask.astype(np.float16)
+
+
+def flash(backends, kind, size):
+    """Draws some problems for keys of one type and size."""
+    rng = np.random.default_rng(size)
+    said = []
+    value = 512 if size == 576 else size
+    for mask_kind, cap, sink, shape in (
+            (None, 0, False, (1, 4, 4, 1, 1)), ('causal', 0, False, (1, 6, 2, 150, 150)),
+            ('causal', 0, True, (2, 4, 1, 1, 333)), ('window', 5.0, False, (1, 2, 1, 70, 200)),
+            ('alibi', 0, False, (1, 12, 4, 33, 100)), ('scattered', 0, True, (2, 4, 2, 19, 260)),
+            ('by-head', 3.0, False, (1, 2, 2, 17, 65)), ('unseen', 0, False, (2, 4, 2, 4, 40)),
+            ('alibi', 9.0, False, (1, 3, 3, 5, 500))):
+        sequences, heads, kv_heads, n_q, n_k = shape
+        if size == 576: kv_heads = 1
+        q = rng.standard_normal((sequences, heads, n_q, size))
+        k, v = (rounded(rng.standard_normal((sequences, kv_heads, n_k, n)), kind) for n in (size, value))
+        mask = draw_mask(rng, mask_kind, sequences, heads, n_q, n_k)
+        sinks = rng.standard_normal(heads) * 2 if sink else None
+        max_bias, scale = 8.0 if mask_kind == 'alibi' else 0.0, size ** -0.5
+        shared = size == 576 and n_q != 17   # values are the beginning of the keys
+        if shared: v = k[..., :value]
+
+        g = ggml.Graph(backends.ggml, backends.cpu)
+        # Rows of all heads of a token are neighbours, as in the caches of llama.cpp.
+        tq, tk = (g.permute(g.tensor(x.transpose(0, 2, 1, 3), t), 0, 2, 1, 3) for x, t in ((q, 'f32'), (k, kind)))
+        width = {'f32': 4}.get(kind, 2)
+        tv = (g.view(tk, (value, n_k, kv_heads, sequences),
+                     (size * kv_heads * width, size * width, size * kv_heads * n_k * width)) if shared else
+              g.permute(g.tensor(v.transpose(0, 2, 1, 3), kind), 0, 2, 1, 3))
+        tm = g.tensor(mask, 'f16') if mask is not None else None
+        P, F = ggml.P, ggml.F
+        out = backends.ggml('ggml_flash_attn_ext', P, P, P, P, P, P, F, F, F)(
+            g.context, tq, tk, tv, tm, scale, max_bias, cap)
+        if sink: backends.ggml('ggml_flash_attn_ext_add_sinks', None, P, P)(out, g.tensor(sinks))
+        expected = attention(q.astype(np.float32), k, v, mask, scale, max_bias, cap, sinks)
+        try:
+            said.append(backends.compare(size, g, out, expected, EPSILON[kind]))
+        except Exception as error:
+            raise type(error)('%s, cap %g, %s: %s' % (mask_kind, cap, shape, error))
+    return 'largest errors: %.1e; ggml %.1e' % tuple(np.max(said, 0))
+
+
+class Lazy:
+    """The backends, which the first case loads. Cases run one after another."""
+
+    def __init__(self, suite):
+        self.suite, self.made = suite, None
+
+    def __call__(self):
+        if self.made is None:
+            try:
+                self.made = Backends(self.suite, folder_of_ggml())
+            except (Skip, Failure) as why:
+                self.made = why
+        if isinstance(self.made, Exception): raise self.made
+        return self.made
+
+
+def main():
+    suite = Suite(__doc__.split('\n\n')[0])
+    suite.options.jobs = 1
+    backends = Lazy(suite)
+    for size, kinds in SIZES.items():
+        for kind in kinds:
+            suite.case('flash-%s-%d' % (kind, size), lambda folder, *which: flash(backends(), *which), kind, size)
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
