@@ -3204,7 +3204,6 @@ static void together(const struct version *v, int threads, int number, int there
     const size_t all = (size_t)threads;
     part->number = number;
     part->threads = there;
-    part->segments = 0;
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
@@ -3274,14 +3273,20 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* A running call, shared by its threads. */
-struct work {
+/* A call of a version. */
+struct job {
     const struct call *call;
     const struct version *this;
     int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
-    int threads;          /* requested threads; OpenMP may start fewer */
-    int there;            /* the number of threads that have started */
-    int64_t next;         /* the first task that no thread has taken */
+};
+
+/* Running jobs, shared by the threads. */
+struct work {
+    const struct job *job;
+    int64_t jobs;
+    int threads;  /* requested threads; OpenMP may start fewer */
+    int there;    /* the number of threads that have started */
+    int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
     unsigned char *workspace;
     size_t bytes; /* bytes of workspace per thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
@@ -3292,10 +3297,10 @@ struct work {
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls on(w) in all threads of the call. */
+/* Calls on(w) in all threads of the jobs. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
-    const struct attn_team *const team = w->call->p.team;
+    const struct attn_team *const team = w->job->call->p.team;
     if (w->threads == 1)
         on(w);
     else if (team)
@@ -3311,47 +3316,70 @@ static void in_threads(struct work *w, void (*on)(void *work))
 static void work_on(void *work)
 {
     struct work *const w = (struct work *)work;
-    const struct version *const this = w->this;
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
-    struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
-        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
-    for (int64_t task; (task = take_task(w)) < w->alone;) {
-        if (this->head)
-            this->head(w->call, task, &part);
-        else
-            this->rows(w->call, task, own);
+    int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
+    struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
+    for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
+        const struct version *const this = job->this;
+        part.shared = own + this->own;
+        part.slots = part.shared + this->shared;
+        for (; task - first < job->alone; task = take_task(w)) {
+            if (this->head)
+                this->head(job->call, task - first, &part);
+            else
+                this->rows(job->call, task - first, own);
+        }
     }
-    if (!this->head || w->alone == w->tasks) return;
+    part.segments = 0;
     part.threads = w->threads;
-    synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
-    together(this, w->threads, number, w->there, w->workspace, &part);
-    for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
+    for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
+        if (!job->this->head || job->alone == job->tasks) continue;
+        synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
+        together(job->this, w->threads, number, w->there, w->workspace, &part);
+        for (task = job->alone; task < job->tasks; task++) job->this->head(job->call, task, &part);
+    }
+}
+
+/* Returns the multiply-adds of a job. A head takes the time of about 2^15 more. */
+static double effort(const struct attn_problem *p, const struct version *v)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15);
+    return (double)p->batch * (double)p->heads * of_head;
 }
 
 /* Returns the number of threads with enough work. A thread needs 2^18 multiply-adds, which take about the time to
-   wake it. A head takes the time of about 2^15 more. */
-static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+   wake it. */
+static int useful_threads(double multiply_adds, int threads)
 {
-    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
-            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
-        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    const double useful = multiply_adds / (1 << 18);
     return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Sets the number of the tasks of a job. Returns 0 or an error. */
+static int count_tasks(struct job *job, int threads)
+{
+    const struct call *const call = job->call;
+    const struct version *const this = job->this;
+    const struct attn_problem *const p = &call->p;
+    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    job->tasks = job->alone = tasks;
+    if (this->head && this->together) job->alone = this->together > 1 ? 0 : tasks / threads * threads;
+    return 0;
 }
 
 /* Runs all tasks of a call. Each thread has `bytes` of workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
-    const struct attn_problem *const p = &call->p;
-    if (p->threads == 0 || p->team) threads = useful_threads(p, this, threads);
-    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
-    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
-    int64_t tasks = p->batch * heads;
-    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
-    work.tasks = work.alone = tasks;
-    if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
-    in_threads(&work, work_on);
-    return 0;
+    struct job job = {.call = call, .this = this};
+    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
+    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
+    const int error = count_tasks(&job, threads);
+    if (!error) in_threads(&work, work_on);
+    return error;
 }
 
 /* Returns the number of heads of v that share a head of q and of k. */

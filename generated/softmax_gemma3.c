@@ -6084,7 +6084,6 @@ static void together(const struct version *v, int threads, int number, int there
     const size_t all = (size_t)threads;
     part->number = number;
     part->threads = there;
-    part->segments = 0;
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
     part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
@@ -6154,14 +6153,21 @@ static int runs(const struct version *v)
     return v->rows || v->head;
 }
 
-/* A running call, shared by its threads. */
-struct work {
+/* A call of a version. */
+struct job {
     const struct call *call;
     const struct version *this;
     int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
-    int threads;          /* requested threads; OpenMP may start fewer */
-    int there;            /* the number of threads that have started */
-    int64_t next;         /* the first task that no thread has taken */
+    double effort; /* the multiply-adds of a task */
+};
+
+/* Running jobs, shared by the threads. */
+struct work {
+    const struct job *job;
+    int64_t jobs;
+    int threads;  /* requested threads; OpenMP may start fewer */
+    int there;    /* the number of threads that have started */
+    int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
     unsigned char *workspace;
     size_t bytes; /* bytes of workspace per thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
@@ -6172,10 +6178,10 @@ struct work {
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
-/* Calls on(w) in all threads of the call. */
+/* Calls on(w) in all threads of the jobs. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
-    const struct attn_team *const team = w->call->p.team;
+    const struct attn_team *const team = w->job->call->p.team;
     if (w->threads == 1)
         on(w);
     else if (team)
@@ -6191,47 +6197,70 @@ static void in_threads(struct work *w, void (*on)(void *work))
 static void work_on(void *work)
 {
     struct work *const w = (struct work *)work;
-    const struct version *const this = w->this;
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
-    struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
-        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
-    for (int64_t task; (task = take_task(w)) < w->alone;) {
-        if (this->head)
-            this->head(w->call, task, &part);
-        else
-            this->rows(w->call, task, own);
+    int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
+    struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
+    for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
+        const struct version *const this = job->this;
+        part.shared = own + this->own;
+        part.slots = part.shared + this->shared;
+        for (; task - first < job->alone; task = take_task(w)) {
+            if (this->head)
+                this->head(job->call, task - first, &part);
+            else
+                this->rows(job->call, task - first, own);
+        }
     }
-    if (!this->head || w->alone == w->tasks) return;
+    part.segments = 0;
     part.threads = w->threads;
-    synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
-    together(this, w->threads, number, w->there, w->workspace, &part);
-    for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
+    for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
+        if (!job->this->head || job->alone == job->tasks) continue;
+        synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
+        together(job->this, w->threads, number, w->there, w->workspace, &part);
+        for (task = job->alone; task < job->tasks; task++) job->this->head(job->call, task, &part);
+    }
+}
+
+/* Returns the multiply-adds of a job. A head takes the time of about 2^15 more. */
+static double effort(const struct attn_problem *p, const struct version *v)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15);
+    return (double)p->batch * (double)p->heads * of_head;
 }
 
 /* Returns the number of threads with enough work. A thread needs 2^18 multiply-adds, which take about the time to
-   wake it. A head takes the time of about 2^15 more. */
-static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+   wake it. */
+static int useful_threads(double multiply_adds, int threads)
 {
-    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
-            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
-        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    const double useful = multiply_adds / (1 << 18);
     return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Sets the number of the tasks of a job. Returns 0 or an error. */
+static int count_tasks(struct job *job, int threads)
+{
+    const struct call *const call = job->call;
+    const struct version *const this = job->this;
+    const struct attn_problem *const p = &call->p;
+    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    job->tasks = job->alone = tasks;
+    if (this->head && this->together) job->alone = this->together > 1 ? 0 : tasks / threads * threads;
+    return 0;
 }
 
 /* Runs all tasks of a call. Each thread has `bytes` of workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
-    const struct attn_problem *const p = &call->p;
-    if (p->threads == 0 || p->team) threads = useful_threads(p, this, threads);
-    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
-    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
-    int64_t tasks = p->batch * heads;
-    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
-    work.tasks = work.alone = tasks;
-    if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
-    in_threads(&work, work_on);
-    return 0;
+    struct job job = {.call = call, .this = this};
+    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
+    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
+    const int error = count_tasks(&job, threads);
+    if (!error) in_threads(&work, work_on);
+    return error;
 }
 
 /* Returns the number of heads of v that share a head of q and of k. */
@@ -6717,72 +6746,190 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
     return run(&keys, &this, threads, workspace, bytes_a_thread(&this));
 }
 
+/* Neighbouring sequences that a call extends together, piece by piece. They have equal lengths, equally many tokens in
+   their sums, and get equally many tokens. */
+struct growth {
+    struct call call; /* the call for the next piece */
+    struct version this;
+    struct rows given;    /* the rows of the next tokens */
+    struct sequence s;    /* describes each of the sequences */
+    int64_t b, count;     /* the number of the first sequence, and the number of sequences */
+    int64_t left, m;      /* left: tokens that are not appended yet; m: the tokens of the current piece */
+    int in_place, stores; /* in_place: the piece reads keys and values of the caller; stores: it stores earlier sums */
+};
+
+/* The arguments of a call that all its sequences share. */
+struct appending {
+    const struct version *extends;
+    const struct places *at;
+    int asked, threads; /* asked: the caller wants the rows of out */
+    unsigned char *work; /* the workspace of the threads */
+};
+
+/* Returns the bytes of the workspace for the lists of growths and jobs. */
+static size_t bytes_of_growths(const struct attn_problem *p)
+{
+    return whole_lines(bytes_times(sizeof(struct growth) + sizeof(struct job), p->batch));
+}
+
 size_t softmax_gemma3_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
     const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
-    return bytes;
+    size_t all = bytes_plus(bytes, bytes_of_growths(problem));
+    return bytes_fit(all) ? all : 0;
 }
 
-/* Appends n tokens to each of `count` sequences, beginning with sequence b. One kernel call computes all these
-   sequences. So they must have equal lengths and equally many tokens in their sums. */
-static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
-    int64_t count, int64_t n, int threads, unsigned char *workspace)
+/* Returns the number of new tokens of sequence b. */
+static int64_t new_tokens_of(const struct attn_problem *p, int64_t b)
 {
-    const int64_t rows = at->header->rows, rewind = at->header->rewind;
-    struct rows given = {{(unsigned char *)(uintptr_t)call.k, (unsigned char *)(uintptr_t)call.v}, {in_bytes(call.p.k,
-        sizeof *call.k), in_bytes(call.p.v, sizeof *call.v)}};
-    const struct rows kept = rows_in(at, b);
-    struct sequence s = at->sequence[b];
+    return p->cu_seqlens ? p->cu_seqlens[b + 1] - p->cu_seqlens[b] : p->lengths ? p->lengths[b] : p->n_q;
+}
+
+/* Returns the distance from the first row of an array to the first new row of sequence b. */
+static int64_t before_sequence(const struct attn_problem *p, const struct attn_strides *s, int64_t b)
+{
+    return p->cu_seqlens ? p->cu_seqlens[b] * s->row : b * s->batch;
+}
+
+/* Begins to append n tokens to each of `count` sequences, beginning with sequence b. `whole` is the call of all
+   sequences. */
+static void begin_growth(struct growth *g, const struct call *whole, const struct appending *x, int64_t b,
+    int64_t count, int64_t n)
+{
+    struct call *const call = &g->call;
+    *call = *whole;
+    g->given = (struct rows){{(unsigned char *)(uintptr_t)call->k, (unsigned char *)(uintptr_t)call->v},
+        {in_bytes(call->p.k, sizeof *call->k), in_bytes(call->p.v, sizeof *call->v)}};
+    g->s = x->at->sequence[b];
+    g->b = b;
+    g->count = count;
+    g->left = n;
     for (int a = 0; a < GIVEN; a++)
-        if (given.at[a]) given.at[a] += b * given.strides[a].batch;
-    call.p.batch = count;
-    const int asked = call.q != NULL;
-    if (asked) {
-        call.q += b * call.p.q.batch;
-        call.out += b * call.p.out.batch;
+        if (g->given.at[a]) g->given.at[a] += before_sequence(&call->p, &g->given.strides[a], b);
+    call->p.batch = count;
+    if (x->asked) {
+        call->q += before_sequence(&call->p, &call->p.q, b);
+        call->out += before_sequence(&call->p, &call->p.out, b);
     }
-    for (int64_t m; n > 0; n -= m) {
-        m = n;
-        const int in_place = 0;
-        if (in_place) {
-            const struct rows numbered = from_row(given, -s.length);
-            set_rows(&call, &numbered);
-        } else {
-            const int64_t needed = first_needed(&s, rewind);
-            if (s.length - s.first + m > rows && needed > s.first) {
-                slide(&kept, count, needed - s.first, s.length - needed);
-                s.first = needed;
-            }
-            m = min(m, rows - (s.length - s.first));
-            const int error =
-                remember_prepared(&kept, s.length - s.first, &given, &call, s.length, m, threads, workspace);
-            if (error) return error;
-            for (int a = 1; a < SUMS; a++) remember(&kept, s.length - s.first, &given, 0, m, a, count);
-            const struct rows numbered = from_row(kept, -s.first);
-            set_rows(&call, &numbered);
+}
+
+/* Prepares the call for the next tokens of a growth: as many as its state can take before other rows leave it.
+   Returns 0 or an error. */
+static int begin_piece(struct growth *g, const struct appending *x)
+{
+    const int64_t rows = x->at->header->rows, rewind = x->at->header->rewind;
+    const struct rows kept = rows_in(x->at, g->b);
+    struct call *const call = &g->call;
+    struct sequence *const s = &g->s;
+    int64_t m = g->left;
+    g->in_place = 0;
+    if (g->in_place) {
+        const struct rows numbered = from_row(g->given, -s->length);
+        set_rows(call, &numbered);
+    } else {
+        const int64_t needed = first_needed(s, rewind);
+        if (s->length - s->first + m > rows && needed > s->first) {
+            slide(&kept, g->count, needed - s->first, s->length - needed);
+            s->first = needed;
         }
-        call.p.n_q = m;
-        call.p.n_k = s.length + m;
-        const struct version this = attending(call.p.n_k, rows_of(&call.p), call.p.n_q);
-        if (!runs(&this)) return ATTN_EMACHINE;
-        const int error = asked ? run(&call, &this, threads, workspace, bytes_a_thread(&this)) : 0;
+        m = min(m, rows - (s->length - s->first));
+        const int error =
+            remember_prepared(&kept, s->length - s->first, &g->given, call, s->length, m, x->threads, x->work);
         if (error) return error;
-        s.length += m;
-        count_summed(extends, &s);
-        if (in_place) { /* copies the rows that later tokens need into the state */
-            s.first = first_needed(&s, rewind);
-            const int64_t left = s.length - s.first;
-            for (int a = 0; a < ROW_ARRAYS; a++)
-                remember(&kept, -row_before(a), &given, m - left - row_before(a), left + row_before(a), a, count);
-        }
-        for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
-        given = from_row(given, m);
-        if (!asked) continue;
-        call.q += m * call.p.q.row;
-        call.out += m * call.p.out.row;
+        for (int a = 1; a < SUMS; a++) remember(&kept, s->length - s->first, &g->given, 0, m, a, g->count);
+        const struct rows numbered = from_row(kept, -s->first);
+        set_rows(call, &numbered);
     }
+    g->m = m;
+    call->p.n_q = m;
+    call->p.n_k = s->length + m;
+    g->this = attending(call->p.n_k, rows_of(&call->p), call->p.n_q);
+    if (!runs(&g->this)) return ATTN_EMACHINE;
     return 0;
+}
+
+/* Counts the tokens of the piece that the call has computed, and makes the next tokens the new ones. */
+static void end_piece(struct growth *g, const struct appending *x)
+{
+    struct call *const call = &g->call;
+    struct sequence *const s = &g->s;
+    const int64_t m = g->m;
+    s->length += m;
+    g->left -= m;
+    count_summed(x->extends, s);
+    if (g->in_place) { /* copies the rows that later tokens need into the state */
+        const struct rows kept = rows_in(x->at, g->b);
+        s->first = first_needed(s, x->at->header->rewind);
+        const int64_t rows = s->length - s->first;
+        for (int a = 0; a < ROW_ARRAYS; a++)
+            remember(&kept, -row_before(a), &g->given, m - rows - row_before(a), rows + row_before(a), a, g->count);
+    }
+    for (int64_t k = 0; k < g->count; k++) x->at->sequence[g->b + k] = *s;
+    g->given = from_row(g->given, m);
+    if (!x->asked) return;
+    call->q += m * call->p.q.row;
+    call->out += m * call->p.out.row;
+}
+
+/* Sorts jobs by the work of a task, the most work first, so that threads end at about the same time. */
+static void sort_jobs(struct job *job, int64_t jobs)
+{
+    for (int64_t gap = jobs / 2; gap > 0; gap = gap > 2 ? gap * 5 / 11 : gap / 2)
+        for (int64_t k = gap; k < jobs; k++) {
+            const struct job moved = job[k];
+            int64_t to = k;
+            for (; to >= gap && job[to - gap].effort < moved.effort; to -= gap) job[to] = job[to - gap];
+            job[to] = moved;
+        }
+}
+
+/* Runs the calls of a list, so that all threads have about the same work. Each thread has `bytes` of workspace. */
+static int run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *workspace, size_t bytes)
+{
+    double all = 0;
+    for (int64_t k = 0; k < jobs; k++) all += job[k].effort = effort(&job[k].call->p, job[k].this);
+    const struct attn_problem *const p = &job->call->p;
+    if (p->threads == 0 || p->team) threads = useful_threads(all, threads);
+    for (int64_t k = 0; k < jobs; k++) {
+        const int error = count_tasks(&job[k], threads);
+        if (error) return error;
+        job[k].effort /= (double)max(job[k].tasks, 1);
+    }
+    /* Threads share a task only if it takes long, because they have to wait for each other. */
+    for (int64_t k = 0; k < jobs && jobs > 1; k++)
+        if (job[k].this->together == 1 && job[k].effort * 16 * threads < all) job[k].alone = job[k].tasks;
+    sort_jobs(job, jobs);
+    struct work work = {.job = job, .jobs = jobs, .threads = threads, .workspace = workspace, .bytes = bytes};
+    in_threads(&work, work_on);
+    return 0;
+}
+
+/* Appends the tokens of all growths. In each round, threads share the work of a piece of each growth. */
+static int grow(struct growth *growth, int64_t growths, struct job *job, const struct appending *x, size_t bytes)
+{
+    for (;;) {
+        int64_t jobs = 0, pieces = 0;
+        int error = 0;
+        for (int64_t k = 0; k < growths && !error; k++) {
+            if (growth[k].left == 0) continue;
+            error = begin_piece(&growth[k], x);
+            pieces++;
+            if (x->asked) job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
+        }
+        if (!error && jobs) error = run_jobs(job, jobs, x->threads, x->work, bytes);
+        if (error || !pieces) return error;
+        for (int64_t k = 0; k < growths; k++)
+            if (growth[k].left > 0) end_piece(&growth[k], x);
+    }
+}
+
+/* Returns whether the tokens of each sequence follow those of the previous one, and all are among the n_q rows. */
+static int in_one_row(const struct attn_problem *p)
+{
+    int ordered = p->cu_seqlens[0] >= 0;
+    for (int64_t b = 0; b < p->batch; b++) ordered &= p->cu_seqlens[b] <= p->cu_seqlens[b + 1];
+    return ordered && p->cu_seqlens[max(p->batch, 0)] <= p->n_q;
 }
 
 int softmax_gemma3_extend(const struct attn_problem *problem, const struct softmax_gemma3_params *params,
@@ -6794,14 +6941,16 @@ int softmax_gemma3_extend(const struct attn_problem *problem, const struct softm
     if (problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
     struct attn_problem new_tokens = *problem;
     new_tokens.n_k = problem->n_q;
+    if (problem->cu_seqlens && problem->batch > 1) new_tokens.batch = 1; /* all tokens are in one row of memory */
     struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
     struct places at;
     const struct version this = extend_version(problem);
     int error = attn_problem_check(&new_tokens, 256, 256, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
+    if (problem->cu_seqlens && (problem->lengths || !in_one_row(problem))) return ATTN_EPROBLEM;
+    call.p.batch = problem->batch;
     call.sharing = sharing_of(&call.p);
-    const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
     if (!params || !params->k_norm_weight || !params->q_norm_weight) return ATTN_EPARAM;
     /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */
@@ -6810,7 +6959,7 @@ int softmax_gemma3_extend(const struct attn_problem *problem, const struct softm
     for (int a = 0; a < GIVEN; a++) widest = max(widest, row_strides[a]);
     const int64_t most = INT64_MAX / 8 / widest;
     for (int64_t b = 0; b < call.p.batch; b++) {
-        const int64_t n = lengths ? lengths[b] : call.p.n_q, length = at.sequence[b].length;
+        const int64_t n = new_tokens_of(problem, b), length = at.sequence[b].length;
         if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
         if (n > most - length) return ATTN_ESIZE;
         tokens += n > 0;
@@ -6822,19 +6971,26 @@ int softmax_gemma3_extend(const struct attn_problem *problem, const struct softm
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    unsigned char *work = (unsigned char *)workspace;
-    const size_t bytes = bytes_of_extending(problem);
-    const size_t given = problem->workspace_bytes;
-    const int threads = thread_count(problem, given, bytes);
-    if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    for (int64_t b = 0, end; b < call.p.batch && !error; b = end) {
-        const int64_t n = lengths ? lengths[b] : call.p.n_q;
+    const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
+    size_t first = bytes_of_growths(problem);
+    struct appending x = {.extends = &this, .at = &at, .asked = asked};
+    if (!bytes_fit(first)) return ATTN_ESIZE;
+    const size_t given = !all ? 0 : all > first ? all - first : 1;
+    x.work = (unsigned char *)workspace + first;
+    x.threads = thread_count(problem, given, bytes);
+    if (given && given < bytes * (size_t)x.threads) return ATTN_EWORKSPACE;
+    struct growth *const growth = (struct growth *)workspace;
+    struct job *const job = (struct job *)(void *)(growth + call.p.batch);
+    int64_t growths = 0;
+    for (int64_t b = 0, end; b < call.p.batch; b = end) {
+        const int64_t n = new_tokens_of(problem, b);
         end = b + 1;
-        while (end < call.p.batch && (lengths ? lengths[end] : call.p.n_q) == n &&
+        while (end < call.p.batch && !problem->cu_seqlens && new_tokens_of(problem, end) == n &&
             memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
             end++;
-        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, work);
+        if (n > 0) begin_growth(&growth[growths++], &call, &x, b, end - b, n);
     }
+    error = grow(growth, growths, job, &x, bytes);
     at.header->check = check_of(&at);
     return error;
 }

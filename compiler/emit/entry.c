@@ -420,12 +420,12 @@ static void set_integers_of_sequences(struct template_names *t, const struct ker
         const struct kernel_array *const a = &all->array[k];
         const bool of_batch = a->rank > 0 && !a->axis[0].constant && a->axis[0].size == ARRAY_SIZE_BATCH;
         if (!dtype_is_integer(a->dtype) || a->declared || !of_batch) continue;
-        moves = arena_printf(t->arena, "%s%s    params.%s += b", moves, *moves ? "\n" : "", a->member);
+        moves = arena_printf(t->arena, "%s%s    g->params.%s += b", moves, *moves ? "\n" : "", a->member);
         for (int n = 1; n < a->rank; n++) {
             const struct array_axis *const axis = &a->axis[n];
             const bool keys = !axis->constant &&
                               axis->size == ARRAY_SIZE_N_K; /* The axis has every position up to the capacity. */
-            moves = arena_printf(t->arena, "%s * %s%s", moves, axis->constant ? "" : "call.p.",
+            moves = arena_printf(t->arena, "%s * %s%s", moves, axis->constant ? "" : "call->p.",
                                  keys ? "capacity" : array_axis_word(t->arena, axis));
         }
         moves = arena_printf(t->arena, "%s;", moves);
@@ -534,15 +534,15 @@ static void add_integer_rows(struct rows_text *x, const struct kernel_array *a)
             : arena_printf(x->arena, " - (uintptr_t)(call->first_sequence * rows->strides[%d].batch)", x->count));
     for (int k = 0; k < 3; k++) {
         given = arena_printf(x->arena, "%s%s%s", given, k ? ", " : "",
-                             axis[k] < 0 ? "0" : arena_printf(x->arena, "call.at.%s[%d]", a->member, axis[k]));
+                             axis[k] < 0 ? "0" : arena_printf(x->arena, "call->at.%s[%d]", a->member, axis[k]));
         if (axis[k] >= 0)
             x->values = arena_printf(x->arena,
                                      "%s\n    call->at.%s[%d] = rows->strides[%d].%s / (int64_t)sizeof *call->own.%s;",
                                      x->values, a->member, axis[k], x->count, member[k], a->member);
     }
-    x->pointers = arena_printf(x->arena, "%s%s(unsigned char *)(uintptr_t)call.params->%s", x->pointers, comma,
+    x->pointers = arena_printf(x->arena, "%s%s(unsigned char *)(uintptr_t)call->params->%s", x->pointers, comma,
                                a->member);
-    x->strides = arena_printf(x->arena, "%s%sin_bytes((struct attn_strides){%s}, sizeof *call.params->%s)", x->strides,
+    x->strides = arena_printf(x->arena, "%s%sin_bytes((struct attn_strides){%s}, sizeof *call->params->%s)", x->strides,
                               comma, given, a->member);
     x->row_strides = arena_printf(x->arena, "%s%scall.at.%s[%d]", x->row_strides, comma, a->member, axis[2]);
     x->count++;
@@ -563,8 +563,8 @@ static void add_given_rows(struct rows_text *x, const struct kernel_array *a)
         add_integer_rows(x, a);
         return;
     }
-    x->pointers = arena_printf(x->arena, "%s%s(unsigned char *)(uintptr_t)call.%s", x->pointers, comma, a->identifier);
-    x->strides = arena_printf(x->arena, "%s%sin_bytes(call.%s, sizeof *call.%s)", x->strides, comma, a->strides,
+    x->pointers = arena_printf(x->arena, "%s%s(unsigned char *)(uintptr_t)call->%s", x->pointers, comma, a->identifier);
+    x->strides = arena_printf(x->arena, "%s%sin_bytes(call->%s, sizeof *call->%s)", x->strides, comma, a->strides,
                               a->identifier);
     x->row_strides = arena_printf(x->arena, "%s%scall.%s.row", x->row_strides, comma, a->strides);
     x->values = arena_printf(x->arena,
@@ -643,13 +643,20 @@ static void set_rows_of_queries(struct template_names *t, const struct kernel_ar
         if ((!is_param_of_rows(a) && !a->integer_rows) || a->role != ROLE_PER_QUERY) continue;
         const char *const end = count++ ? "\n" : "";
         if (a->integer_rows) { /* kernels count the sequences of such an array from the first one of the batch */
-            rows = arena_printf(t->arena, "%s%s        call.own.%s += m * call.at.%s[%d];", rows, end, a->member,
-                                a->member, axis_of_size(a, ARRAY_SIZE_N_Q));
+            const int row = axis_of_size(a, ARRAY_SIZE_N_Q), batch = axis_of_size(a, ARRAY_SIZE_BATCH);
+            rows = arena_printf(t->arena, "%s%s    call->own.%s += m * call->at.%s[%d];", rows, end, a->member,
+                                a->member, row);
+            if (batch >= 0)
+                sequences = arena_printf(t->arena,
+                                         "%s%s    if (call->p.cu_seqlens) call->own.%s += call->p.cu_seqlens[b] * "
+                                         "call->at.%s[%d] - b * call->at.%s[%d];",
+                                         sequences, *sequences ? "\n" : "", a->member, a->member, row, a->member,
+                                         batch);
             continue;
         }
-        sequences = arena_printf(t->arena, "%s%s    call.%s += b * call.%s.batch;", sequences, end, a->identifier,
-                                 a->strides);
-        rows = arena_printf(t->arena, "%s%s        call.%s += m * call.%s.row;", rows, end, a->identifier, a->strides);
+        sequences = arena_printf(t->arena, "%s%s    call->%s += before_sequence(&call->p, &call->%s, b);", sequences,
+                                 *sequences ? "\n" : "", a->identifier, a->strides);
+        rows = arena_printf(t->arena, "%s%s    call->%s += m * call->%s.row;", rows, end, a->identifier, a->strides);
     }
     template_set_number(t, "ROWS_OF_QUERIES", count);
     template_set(t, "SEQUENCES_OF_ROWS_OF_QUERIES", sequences);
@@ -667,9 +674,9 @@ static void set_results(struct template_names *t, const struct emitted_file *e)
         const struct kernel_array *const a = &arrays->array[k];
         if (a->place != PLACE_PROBLEM) continue;
         const char *const end = count++ ? "\n" : "";
-        sequences = arena_printf(t->arena, "%s%s    if (call.%s) call.%s += b * call.%s.batch;", sequences, end,
-                                 a->member, a->member, a->strides);
-        rows = arena_printf(t->arena, "%s%s        if (call.%s) call.%s += m * call.%s.row;", rows, end, a->member,
+        sequences = arena_printf(t->arena, "%s%s    if (call->%s) call->%s += before_sequence(&call->p, &call->%s, b);",
+                                 sequences, end, a->member, a->member, a->strides);
+        rows = arena_printf(t->arena, "%s%s    if (call->%s) call->%s += m * call->%s.row;", rows, end, a->member,
                             a->member, a->strides);
     }
     template_set_number(t, "RESULTS", count);

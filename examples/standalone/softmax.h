@@ -7,7 +7,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 10
+#define ATTNRT_TYPES 11
 #include <stddef.h>
 #include <stdint.h>
 
@@ -92,6 +92,10 @@ struct attn_problem { /* zero the struct first, because later versions add membe
     int foldable; /* used by a state of a kernel with 'delta': 1 if NAME_state_fold will join it with another state.
                      Each head then also stores a matrix [features, features], which NAME_extend updates. It must be
                      the same in all calls with a state. Other kernels ignore it */
+    const int64_t *cu_seqlens; /* used by NAME_extend: NULL, or [batch + 1] if the new tokens of all sequences are in
+                                  one row of memory. Sequence b has rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of q,
+                                  k, v, out, statistics and of arrays with a row for each token. n_q is the number of
+                                  all rows, `lengths` must be NULL, and batch strides of these arrays are ignored */
 };
 
 /* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
@@ -184,7 +188,7 @@ struct attn_kernel {
                          struct attn_mask_tiles *table, size_t bytes);
 };
 
-#elif ATTNRT_TYPES != 10
+#elif ATTNRT_TYPES != 11
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

@@ -379,6 +379,7 @@ class Grown:
         shapes = {name: a['shape'] for name, a in self.spec.get('arrays', {}).items()}
         self.of_tokens = {name: ('B' in shape, next(n for n, x in enumerate(shape) if x in ('Nk', 'Nq')))
                           for name, shape in shapes.items() if 'Nk' in shape or 'Nq' in shape}
+        self.packs = True   # some calls have the tokens of all sequences in one row of memory
         self.shares_rows = not all(batch for batch, _ in self.of_tokens.values())
 
     def rows(self, n, tokens):
@@ -395,6 +396,26 @@ class Grown:
                     to[(slice(None),) * (axis - batch) + (slice(len(numbers)),)] = of.take(numbers, axis - batch)
         return made
 
+    def in_one_row(self, state, out, at, lengths):
+        """Appends the next tokens of all sequences, which are in one row of memory."""
+        ends = 1 + np.cumsum([0, *lengths])   # the row before the first token is not used
+        given = [np.full((1, x.shape[1], ends[-1] + 2, x.shape[3]), np.nan) for x in (self.q, self.k, self.v)]
+        rows = self.rows(ends[-1] + 2, [[]] * self.batch)
+        for name, (batch, _) in self.of_tokens.items():   # one row for all sequences
+            if batch: rows[name] = np.broadcast_to(rows[name][:1].copy(), rows[name].shape)
+        for b, m in enumerate(lengths):
+            numbers, here = slice(at[b], at[b] + m), slice(ends[b], ends[b] + m)
+            for to, x in zip(given, (self.q, self.k, self.v)): to[0, :, here] = x[b, :, numbers]
+            for name, (batch, axis) in self.of_tokens.items():
+                before = (slice(None),) * (axis - batch)
+                to, of = rows[name], self.P[name]
+                if batch: to, of = to[0], of[b]
+                to.flags.writeable = True
+                to[*before, here] = of[*before, numbers]
+        made = state.extend(*given, rows=rows, ends=ends)
+        check(np.isnan(made[0, :, :1]).all() and np.isnan(made[0, :, ends[-1]:]).all(), 'other rows were written')
+        for b, m in enumerate(lengths): out[b, :, at[b]:at[b] + m] = made[0, :, ends[b]:ends[b] + m]
+
     def write(self, path):
         with open(path, 'w') as f:
             yaml.safe_dump(self.spec, f, sort_keys=False)
@@ -407,6 +428,10 @@ class Grown:
         at = np.array([state.length(b) for b in range(self.batch)])
         while (at < upto).any():
             lengths = np.minimum([next(sizes) for _ in at], np.subtract(upto, at))
+            if self.packs and self.rng.random() < 0.4:
+                self.in_one_row(state, out, at, lengths)
+                at = at + lengths
+                continue
             if self.shares_rows:   # each call extends only one sequence
                 lengths *= np.arange(self.batch) == np.argmax((at < upto) * self.rng.random(self.batch))
             n = int(lengths.max()) + int(self.rng.integers(3))

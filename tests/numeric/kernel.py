@@ -74,7 +74,7 @@ class Problem(ctypes.Structure):
         ('capacity', ctypes.c_int64), ('lengths', ctypes.c_void_p), ('state_bytes', ctypes.c_size_t),
         ('start', ctypes.c_int64), ('team', ctypes.c_void_p), ('seed', ctypes.c_uint64), ('statistics', ctypes.c_void_p),
         ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('key_heads', ctypes.c_int64), ('query_start', ctypes.c_void_p),
-        ('foldable', ctypes.c_int), ('room', ctypes.c_int64 * 32)]
+        ('foldable', ctypes.c_int), ('cu_seqlens', ctypes.c_void_p), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
         """Sets the array [batch, heads, queries] to which the next calls write statistics, or None."""
@@ -297,9 +297,9 @@ class State:
     def fold(self, right):
         return self.folding(ctypes.byref(self.problem), self.address, right.address)
 
-    def try_extend(self, q, k, v, lengths=None, statistics=None, rows=None):
+    def try_extend(self, q, k, v, lengths=None, statistics=None, rows=None, ends=None):
         """Returns the result of extend, and out. Rows that extend may not write are NaN. Without q, no output is
-        requested."""
+        requested. With `ends`, all tokens are in one row of memory, and these are the numbers of cu_seqlens."""
         self.kernel.give_parameters(self.params, self.keep, rows or {})
         stored = [None if x is None else self.kernel.as_stored(np.ascontiguousarray(x, self.kernel.dtype))
                   for x in (q, k, v)]
@@ -309,6 +309,8 @@ class State:
         problem.give(statistics)
         counts = None if lengths is None else np.array(lengths, np.int64)
         problem.lengths = None if counts is None else counts.ctypes.data
+        ends = None if ends is None else np.array(ends, np.int64)
+        problem.cu_seqlens = None if ends is None else ends.ctypes.data
         problem.workspace_bytes = self.needed(ctypes.byref(problem))
         memory = np.full(problem.workspace_bytes + 64, 0xFF, np.uint8)
         workspace = memory[-memory.ctypes.data % 64:]
@@ -321,8 +323,8 @@ class State:
         check((self.memory[-self.after.size:] == self.after).all(), 'extend wrote after the state')
         return error, None if out is None else self.kernel.as_numbers(out)
 
-    def extend(self, q, k, v, lengths=None, statistics=None, rows=None):
-        error, out = self.try_extend(q, k, v, lengths, statistics, rows)
+    def extend(self, q, k, v, lengths=None, statistics=None, rows=None, ends=None):
+        error, out = self.try_extend(q, k, v, lengths, statistics, rows, ends)
         check(error == 0, 'extend returned %d' % error)
         return out
 

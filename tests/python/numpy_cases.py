@@ -621,6 +621,13 @@ def sequences_grow(folder):
         state.truncate(40, 1)
         state.assign(1, again, 1)
         check(state.lengths == [60, 60], str(state.lengths))
+        row = [np.concatenate([a[:1, :, :5], a[1:, :, :9]], 2) for a in (q, k, v)]
+        packed = made.state(2, capacity=60, **given)
+        one = packed.extend(*row, cu_seqlens=[0, 5, 14])
+        close(one, np.concatenate([wanted[:1, :, :5], wanted[1:, :, :9]], 2), 1e-5, name + ': in one row')
+        check(packed.lengths == [5, 9], 'lengths of sequences in one row: %s' % packed.lengths)
+        refuses(lambda: packed.extend(*row, cu_seqlens=[0, 9, 5]), ValueError, 'cu_seqlens are [0, 9, 5]; expected 3 '
+                'ascending numbers from 0 to 14')
         data = bytearray(state.tobytes())
         data[100] ^= 1
         for wrong in bytes(data), bytes(data[:-1]), b'':

@@ -825,12 +825,12 @@ static int remember_sums(const struct rows *to, int64_t to_row, const struct row
 /* The number of earlier rows of prefix sums that a call copies before its new rows. */
 enum { EARLIER_SUMS = 1 + READ_BACK };
 
-/* Returns the bytes of the prefix sums of n tokens, and of the earlier rows that a call copies, for all sequences. */
+/* Returns the bytes of a sequence's prefix sums of n tokens, and of the earlier rows that a call copies. */
 static size_t bytes_of_sums(const struct attn_problem *p, const struct version *extends, int64_t n)
 {
     struct state_header header;
     if (describe(p, extends, &header)) return SIZE_MAX;
-    const size_t row = bytes_times(bytes_times((size_t)(PREFIX_ROW * sizeof(REAL)), p->batch), p->heads);
+    const size_t row = bytes_times((size_t)(PREFIX_ROW * sizeof(REAL)), p->heads);
     return bytes_times(whole_lines(bytes_times(row, EARLIER_SUMS + header.rewind + n)), SUM_ARRAYS);
 }
 
@@ -845,7 +845,8 @@ static int64_t piece_of_call(const struct attn_problem *p, const struct version 
     const int64_t unit = TOKENS;
 #endif
     int64_t tokens = sum_period(extends);
-    while (tokens > unit && bytes_of_sums(p, extends, tokens) > MOST_SUMS) tokens = (tokens / unit + 1) / 2 * unit;
+    while (tokens > unit && bytes_times(bytes_of_sums(p, extends, tokens), p->batch) > MOST_SUMS)
+        tokens = (tokens / unit + 1) / 2 * unit;
     return tokens;
 }
 
@@ -892,190 +893,317 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
 }
 
 #endif
+/* Neighbouring sequences that a call extends together, piece by piece. They have equal lengths, equally many tokens in
+   their sums, and get equally many tokens. */
+struct growth {
+    struct call call; /* the call for the next piece */
+    struct version this;
+    struct rows given;    /* the rows of the next tokens */
+    struct sequence s;    /* describes each of the sequences */
+    int64_t b, count;     /* the number of the first sequence, and the number of sequences */
+    int64_t left, m;      /* left: tokens that are not appended yet; m: the tokens of the current piece */
+#if UNCOPIED
+    int64_t given_tokens; /* the tokens of the call that are appended */
+#endif
+    int in_place, stores; /* in_place: the piece reads keys and values of the caller; stores: it stores earlier sums */
+#if INTEGERS_OF_SEQUENCES
+    struct SPEC_params params;
+#endif
+#if BY_HEADS
+    struct attn_problem p; /* `call.p` before heads and queries were swapped */
+#endif
+};
+
+/* The arguments of a call that all its sequences share. */
+struct appending {
+    const struct version *extends;
+    const struct places *at;
+    int asked, threads; /* asked: the caller wants the rows of out */
+    unsigned char *work; /* the workspace of the threads */
+#if PREFIX_SUMS && UNCOPIED
+    /* sums: memory for prefix sums, of_sums: its bytes for a sequence, piece: the tokens that it has room for */
+    unsigned char *sums;
+    size_t of_sums;
+    int64_t piece;
+#endif
+};
+
+/* Returns the bytes of the workspace for the lists of growths and jobs. */
+static size_t bytes_of_growths(const struct attn_problem *p)
+{
+    return whole_lines(bytes_times(sizeof(struct growth) + sizeof(struct job), p->batch));
+}
+
 size_t SPEC_extend_workspace(const struct attn_problem *problem)
 {
     if (!problem) return 0;
     const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
+    size_t all = bytes_plus(bytes, bytes_of_growths(problem));
 #if PREFIX_SUMS && UNCOPIED
     const struct version this = extend_version(problem);
-    const size_t all = bytes_plus(bytes, bytes_of_sums(problem, &this, piece_of_call(problem, &this)));
-    return bytes_fit(all) ? all : 0;
-#else
-    return bytes;
+    const size_t of_sums = bytes_of_sums(problem, &this, piece_of_call(problem, &this));
+    all = bytes_plus(all, bytes_times(of_sums, problem->batch));
 #endif
+    return bytes_fit(all) ? all : 0;
 }
 
-/* Appends n tokens to each of `count` sequences, beginning with sequence b. One kernel call computes all these
-   sequences. So they must have equal lengths and equally many tokens in their sums. */
-#if PREFIX_SUMS && UNCOPIED
-static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
-    int64_t count, int64_t n, int threads, unsigned char *sums, unsigned char *workspace)
-#else
-static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
-    int64_t count, int64_t n, int threads, unsigned char *workspace)
-#endif
+/* Returns the number of new tokens of sequence b. */
+static int64_t new_tokens_of(const struct attn_problem *p, int64_t b)
 {
-    const int64_t rows = at->header->rows, rewind = at->header->rewind;
-    struct rows given = {{KEPT_POINTERS}, {KEPT_STRIDES}};
-    const struct rows kept = rows_in(at, b);
-    struct sequence s = at->sequence[b];
+    return p->cu_seqlens ? p->cu_seqlens[b + 1] - p->cu_seqlens[b] : p->lengths ? p->lengths[b] : p->n_q;
+}
+
+/* Returns the distance from the first row of an array to the first new row of sequence b. */
+static int64_t before_sequence(const struct attn_problem *p, const struct attn_strides *s, int64_t b)
+{
+    return p->cu_seqlens ? p->cu_seqlens[b] * s->row : b * s->batch;
+}
+
+/* Begins to append n tokens to each of `count` sequences, beginning with sequence b. `whole` is the call of all
+   sequences. */
+static void begin_growth(struct growth *g, const struct call *whole, const struct appending *x, int64_t b,
+    int64_t count, int64_t n)
+{
+    struct call *const call = &g->call;
+    *call = *whole;
+    g->given = (struct rows){{KEPT_POINTERS}, {KEPT_STRIDES}};
+    g->s = x->at->sequence[b];
+    g->b = b;
+    g->count = count;
+    g->left = n;
+#if UNCOPIED
+    g->given_tokens = 0;
+#endif
     for (int a = 0; a < GIVEN; a++)
-        if (given.at[a]) given.at[a] += b * given.strides[a].batch;
-    call.p.batch = count;
+        if (g->given.at[a]) g->given.at[a] += before_sequence(&call->p, &g->given.strides[a], b);
+    call->p.batch = count;
 #if NUMBERED
-    call.first_sequence = b;
-    call.other_sequences = at->header->batch - count;
+    call->first_sequence = b;
+    call->other_sequences = x->at->header->batch - count;
 #endif
-#if CARRIED
-    const int asked = 1;
-#else
-    const int asked = call.q != NULL;
-#endif
-    if (asked) {
-        call.q += b * call.p.q.batch;
-        call.out += b * call.p.out.batch;
+    if (x->asked) {
+        call->q += before_sequence(&call->p, &call->p.q, b);
+        call->out += before_sequence(&call->p, &call->p.out, b);
     }
 #if RESULTS
 RESULTS_OF_SEQUENCES
 #endif
 #if CARRIED
-    call.kept = at->kept + (size_t)b * (size_t)(extends->tile == 0 ? call.p.kv_heads : call.p.heads) * extends->kept;
+    call->kept = x->at->kept +
+        (size_t)b * (size_t)(x->extends->tile == 0 ? call->p.kv_heads : call->p.heads) * x->extends->kept;
 #endif
 #if INTEGERS_OF_SEQUENCES
-    struct SPEC_params params = *call.params;
+    g->params = *call->params;
 INTEGERS_FROM_SEQUENCE
-    call.params = &params;
+    call->params = &g->params;
 #endif
 #if OWN_PARAMS
-    call.own = *call.params;
-    call.params = &call.own;
+    call->own = *call->params;
+    call->params = &call->own;
 #endif
 #if ROWS_OF_QUERIES
 SEQUENCES_OF_ROWS_OF_QUERIES
 #endif
-#if UNCOPIED
-    const int64_t first = s.length; /* the position of the call's first token */
-#if PREFIX_SUMS
-    struct attn_problem all = call.p;
-    all.batch = at->header->batch;
-    const int64_t piece = piece_of_call(&all, extends);
-#endif
-#endif
-    for (int64_t m; n > 0; n -= m) {
-        m = n;
+}
+
+/* Prepares the call for the next tokens of a growth: as many as its state can take before other rows leave it.
+   Returns 0 or an error. */
+static int begin_piece(struct growth *g, const struct appending *x)
+{
+    const int64_t rows = x->at->header->rows, rewind = x->at->header->rewind;
+    const struct rows kept = rows_in(x->at, g->b);
+    struct call *const call = &g->call;
+    struct sequence *const s = &g->s;
+    int64_t m = g->left;
 #if CARRIED
-        /* The state stores the sums before each of the last `earlier` chunks. So the call adds these chunks one by
-           one. */
-        const int64_t chunk = extends->chunk, last = (s.length + n) / chunk - at->header->earlier, next = s.summed / chunk + 1;
-        const int stores = at->header->earlier > 0 && s.length + n >= next * chunk && next > last;
-        if (stores) {
-            m = next * chunk - s.length;
-            store_sums(&call.p, extends, at, b, count);
-        } else if (at->header->earlier > 0 && next <= last) {
-            m = last * chunk - s.length;
-            s.oldest = s.summed;
-        }
+    /* The state stores the sums before each of the last `earlier` chunks. So the call adds these chunks one by
+       one. */
+    const int64_t chunk = x->extends->chunk, last = (s->length + g->left) / chunk - x->at->header->earlier,
+        next = s->summed / chunk + 1;
+    g->stores = x->at->header->earlier > 0 && s->length + g->left >= next * chunk && next > last;
+    if (g->stores) {
+        m = next * chunk - s->length;
+        store_sums(&call->p, x->extends, x->at, g->b, g->count);
+    } else if (x->at->header->earlier > 0 && next <= last) {
+        m = last * chunk - s->length;
+        s->oldest = s->summed;
+    }
 #endif
+    g->in_place = 0;
 #if UNCOPIED
-        int in_place = first_needed(&s, rewind) >= first; /* the call's arrays contain all rows that are needed */
+    /* The call's arrays may contain all rows that are needed. */
+    g->in_place = first_needed(s, rewind) >= s->length - g->given_tokens;
 #if CARRIED
-        in_place &= m >= extends->chunk;
+    g->in_place &= m >= chunk;
 #endif
-#else
-        const int in_place = 0;
 #endif
 #if PREFIX_SUMS
-        const int64_t period = sum_period(extends);
-        if (s.length > s.start && s.length % period == 0) begin_sums_again(&kept, count, s.length - s.first);
-        m = min(m, period - s.length % period);
+    const int64_t period = sum_period(x->extends);
+    if (s->length > s->start && s->length % period == 0) begin_sums_again(&kept, g->count, s->length - s->first);
+    m = min(m, period - s->length % period);
 #endif
-        if (in_place) {
+    if (g->in_place) {
 #if PREFIX_SUMS && UNCOPIED
-            m = min(m, piece);
-            place_sums(&given, sums, s.length - first_needed(&s, rewind), m, &kept, s.length - s.first, count);
-            const int error = remember_sums(&given, 0, &given, &call, s.length, m, threads, workspace);
-            if (error) return error;
+        m = min(m, x->piece);
+        place_sums(&g->given, x->sums + (size_t)g->b * x->of_sums, s->length - first_needed(s, rewind), m, &kept,
+            s->length - s->first, g->count);
+        const int error = remember_sums(&g->given, 0, &g->given, call, s->length, m, x->threads, x->work);
+        if (error) return error;
 #endif
-            const struct rows numbered = from_row(given, -s.length);
-            set_rows(&call, &numbered);
-        } else {
-            const int64_t needed = first_needed(&s, rewind);
-            if (s.length - s.first + m > rows && needed > s.first) {
-                slide(&kept, count, needed - s.first, s.length - needed);
-                s.first = needed;
-            }
-            m = min(m, rows - (s.length - s.first));
-#if PREPARED
-            const int error =
-                remember_prepared(&kept, s.length - s.first, &given, &call, s.length, m, threads, workspace);
-            if (error) return error;
-#endif
-#if PREFIX_SUMS
-            const int failed =
-                remember_sums(&kept, s.length - s.first, &given, &call, s.length, m, threads, workspace);
-            if (failed) return failed;
-#endif
-            for (int a = PREPARED; a < SUMS; a++) remember(&kept, s.length - s.first, &given, 0, m, a, count);
-            const struct rows numbered = from_row(kept, -s.first);
-            set_rows(&call, &numbered);
+        const struct rows numbered = from_row(g->given, -s->length);
+        set_rows(call, &numbered);
+    } else {
+        const int64_t needed = first_needed(s, rewind);
+        if (s->length - s->first + m > rows && needed > s->first) {
+            slide(&kept, g->count, needed - s->first, s->length - needed);
+            s->first = needed;
         }
-        call.p.n_q = m;
-        call.p.n_k = s.length + m;
+        m = min(m, rows - (s->length - s->first));
+#if PREPARED
+        const int error =
+            remember_prepared(&kept, s->length - s->first, &g->given, call, s->length, m, x->threads, x->work);
+        if (error) return error;
+#endif
 #if PREFIX_SUMS
-        call.log_decay_q = call.log_decay_k + s.length * PREFIX_ROW;
-        call.log_decay_q_low = call.log_decay_k_low + s.length * PREFIX_ROW;
+        const int failed =
+            remember_sums(&kept, s->length - s->first, &g->given, call, s->length, m, x->threads, x->work);
+        if (failed) return failed;
+#endif
+        for (int a = PREPARED; a < SUMS; a++) remember(&kept, s->length - s->first, &g->given, 0, m, a, g->count);
+        const struct rows numbered = from_row(kept, -s->first);
+        set_rows(call, &numbered);
+    }
+    g->m = m;
+    call->p.n_q = m;
+    call->p.n_k = s->length + m;
+#if PREFIX_SUMS
+    call->log_decay_q = call->log_decay_k + s->length * PREFIX_ROW;
+    call->log_decay_q_low = call->log_decay_k_low + s->length * PREFIX_ROW;
 #endif
 #if READ_FIRST
-        call.dropped = s.first;
+    call->dropped = s->first;
 #endif
 #if CARRIED
-        call.start = s.start;
-        call.summed = s.summed;
-        const struct version this = *extends;
+    call->start = s->start;
+    call->summed = s->summed;
+    g->this = *x->extends;
 #else
 #if FEW
-        const struct version this = ATTENDING(call.p.n_k, rows_of(&call.p), call.p.n_q);
+    g->this = ATTENDING(call->p.n_k, rows_of(&call->p), call->p.n_q);
 #else
-        const struct version this = ATTENDING(call.p.n_k);
+    g->this = ATTENDING(call->p.n_k);
 #endif
-        if (!runs(&this)) return ATTN_EMACHINE;
+    if (!runs(&g->this)) return ATTN_EMACHINE;
 #endif
 #if BY_HEADS
-        struct call piece = call;
-        if (asked && this.by_heads) heads_as_queries(&piece.p);
-        const int error = asked ? run(&piece, &this, threads, workspace, bytes_a_thread(&this)) : 0;
-#else
-        const int error = asked ? run(&call, &this, threads, workspace, bytes_a_thread(&this)) : 0;
+    g->p = call->p;
+    if (x->asked && g->this.by_heads) heads_as_queries(&call->p);
 #endif
-        if (error) return error;
-        s.length += m;
+    return 0;
+}
+
+/* Counts the tokens of the piece that the call has computed, and makes the next tokens the new ones. */
+static void end_piece(struct growth *g, const struct appending *x)
+{
+    struct call *const call = &g->call;
+    struct sequence *const s = &g->s;
+    const int64_t m = g->m;
+    s->length += m;
+    g->left -= m;
 #if CARRIED
-        const int64_t summed = s.summed;
-        count_summed(extends, &s);
-        if (s.summed > summed)
-            s.oldest = !stores ? s.summed : max(s.oldest, s.summed - at->header->earlier * extends->chunk);
+    const int64_t summed = s->summed;
+    count_summed(x->extends, s);
+    if (s->summed > summed)
+        s->oldest = !g->stores ? s->summed : max(s->oldest, s->summed - x->at->header->earlier * x->extends->chunk);
 #else
-        count_summed(extends, &s);
+    count_summed(x->extends, s);
 #endif
-        if (in_place) { /* copies the rows that later tokens need into the state */
-            s.first = first_needed(&s, rewind);
-            const int64_t left = s.length - s.first;
-            for (int a = 0; a < ROW_ARRAYS; a++)
-                remember(&kept, -row_before(a), &given, m - left - row_before(a), left + row_before(a), a, count);
-        }
-        for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
-        given = from_row(given, m);
+    if (g->in_place) { /* copies the rows that later tokens need into the state */
+        const struct rows kept = rows_in(x->at, g->b);
+        s->first = first_needed(s, x->at->header->rewind);
+        const int64_t rows = s->length - s->first;
+        for (int a = 0; a < ROW_ARRAYS; a++)
+            remember(&kept, -row_before(a), &g->given, m - rows - row_before(a), rows + row_before(a), a, g->count);
+    }
+    for (int64_t k = 0; k < g->count; k++) x->at->sequence[g->b + k] = *s;
+    g->given = from_row(g->given, m);
+#if UNCOPIED
+    g->given_tokens += m;
+#endif
+#if BY_HEADS
+    call->p = g->p;
+#endif
 #if ROWS_OF_QUERIES
 MORE_ROWS_OF_QUERIES
 #endif
-        if (!asked) continue;
-        call.q += m * call.p.q.row;
-        call.out += m * call.p.out.row;
+    if (!x->asked) return;
+    call->q += m * call->p.q.row;
+    call->out += m * call->p.out.row;
 #if RESULTS
 RESULTS_OF_ROWS
 #endif
+}
+
+/* Sorts jobs by the work of a task, the most work first, so that threads end at about the same time. */
+static void sort_jobs(struct job *job, int64_t jobs)
+{
+    for (int64_t gap = jobs / 2; gap > 0; gap = gap > 2 ? gap * 5 / 11 : gap / 2)
+        for (int64_t k = gap; k < jobs; k++) {
+            const struct job moved = job[k];
+            int64_t to = k;
+            for (; to >= gap && job[to - gap].effort < moved.effort; to -= gap) job[to] = job[to - gap];
+            job[to] = moved;
+        }
+}
+
+/* Runs the calls of a list, so that all threads have about the same work. Each thread has `bytes` of workspace. */
+static int run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *workspace, size_t bytes)
+{
+    double all = 0;
+    for (int64_t k = 0; k < jobs; k++) all += job[k].effort = effort(&job[k].call->p, job[k].this);
+    const struct attn_problem *const p = &job->call->p;
+    if (p->threads == 0 || p->team) threads = useful_threads(all, threads);
+    for (int64_t k = 0; k < jobs; k++) {
+        const int error = count_tasks(&job[k], threads);
+        if (error) return error;
+        job[k].effort /= (double)max(job[k].tasks, 1);
     }
+#if PHASES
+    /* Threads share a task only if it takes long, because they have to wait for each other. */
+    for (int64_t k = 0; k < jobs && jobs > 1; k++)
+        if (job[k].this->together == 1 && job[k].effort * 16 * threads < all) job[k].alone = job[k].tasks;
+#endif
+    sort_jobs(job, jobs);
+    struct work work = {.job = job, .jobs = jobs, .threads = threads, .workspace = workspace, .bytes = bytes};
+    in_threads(&work, work_on);
     return 0;
+}
+
+/* Appends the tokens of all growths. In each round, threads share the work of a piece of each growth. */
+static int grow(struct growth *growth, int64_t growths, struct job *job, const struct appending *x, size_t bytes)
+{
+    for (;;) {
+        int64_t jobs = 0, pieces = 0;
+        int error = 0;
+        for (int64_t k = 0; k < growths && !error; k++) {
+            if (growth[k].left == 0) continue;
+            error = begin_piece(&growth[k], x);
+            pieces++;
+            if (x->asked) job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
+        }
+        if (!error && jobs) error = run_jobs(job, jobs, x->threads, x->work, bytes);
+        if (error || !pieces) return error;
+        for (int64_t k = 0; k < growths; k++)
+            if (growth[k].left > 0) end_piece(&growth[k], x);
+    }
+}
+
+/* Returns whether the tokens of each sequence follow those of the previous one, and all are among the n_q rows. */
+static int in_one_row(const struct attn_problem *p)
+{
+    int ordered = p->cu_seqlens[0] >= 0;
+    for (int64_t b = 0; b < p->batch; b++) ordered &= p->cu_seqlens[b] <= p->cu_seqlens[b + 1];
+    return ordered && p->cu_seqlens[max(p->batch, 0)] <= p->n_q;
 }
 
 int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *state,
@@ -1087,16 +1215,18 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
 #endif
     struct attn_problem new_tokens = *problem;
     new_tokens.n_k = problem->n_q;
+    if (problem->cu_seqlens && problem->batch > 1) new_tokens.batch = 1; /* all tokens are in one row of memory */
     struct call call = {.params = params, ARRAY_VALUES};
     struct places at;
     const struct version this = extend_version(problem);
     int error = CHECK_PROBLEM(&new_tokens, HEAD_DIM, VALUE_DIM, &call.p);
     if (!error) error = open_state(problem, &this, state, &at);
     if (error) return error;
+    if (problem->cu_seqlens && (problem->lengths || !in_one_row(problem))) return ATTN_EPROBLEM;
+    call.p.batch = problem->batch;
 #if SHARES
     call.sharing = sharing_of(&call.p);
 #endif
-    const int64_t *const lengths = problem->lengths;
     int64_t tokens = 0;
 #if IDS_OF_CAPACITY
     if (call.p.capacity < 0) return ATTN_EPROBLEM;
@@ -1118,7 +1248,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     for (int a = 0; a < GIVEN; a++) widest = max(widest, row_strides[a]);
     const int64_t most = INT64_MAX / 8 / widest;
     for (int64_t b = 0; b < call.p.batch; b++) {
-        const int64_t n = lengths ? lengths[b] : call.p.n_q, length = at.sequence[b].length;
+        const int64_t n = new_tokens_of(problem, b), length = at.sequence[b].length;
         if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
         if (n > most - length) return ATTN_ESIZE;
 #if MAX_LENGTH
@@ -1142,33 +1272,34 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
     if (ARRAY_SHARED) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    unsigned char *work = (unsigned char *)workspace;
-    const size_t bytes = bytes_of_extending(problem);
+    const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
+    size_t first = bytes_of_growths(problem);
+    struct appending x = {.extends = &this, .at = &at, .asked = asked};
 #if PREFIX_SUMS && UNCOPIED
-    unsigned char *const sums = work;
-    const size_t all = problem->workspace_bytes, of_sums = bytes_of_sums(&call.p, &this, piece_of_call(&call.p, &this)),
-        given = !all ? 0 : all > of_sums ? all - of_sums : 1;
-    if (!bytes_fit(of_sums)) return ATTN_ESIZE;
-    work += of_sums;
-#else
-    const size_t given = problem->workspace_bytes;
+    x.sums = (unsigned char *)workspace + first;
+    x.piece = piece_of_call(&call.p, &this);
+    x.of_sums = bytes_of_sums(&call.p, &this, x.piece);
+    first = bytes_plus(first, bytes_times(x.of_sums, call.p.batch));
 #endif
-    const int threads = thread_count(problem, given, bytes);
-    if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
-    for (int64_t b = 0, end; b < call.p.batch && !error; b = end) {
-        const int64_t n = lengths ? lengths[b] : call.p.n_q;
+    if (!bytes_fit(first)) return ATTN_ESIZE;
+    const size_t given = !all ? 0 : all > first ? all - first : 1;
+    x.work = (unsigned char *)workspace + first;
+    x.threads = thread_count(problem, given, bytes);
+    if (given && given < bytes * (size_t)x.threads) return ATTN_EWORKSPACE;
+    struct growth *const growth = (struct growth *)workspace;
+    struct job *const job = (struct job *)(void *)(growth + call.p.batch);
+    int64_t growths = 0;
+    for (int64_t b = 0, end; b < call.p.batch; b = end) {
+        const int64_t n = new_tokens_of(problem, b);
         end = b + 1;
 #if !IDS_OF_CAPACITY
-        while (end < call.p.batch && (lengths ? lengths[end] : call.p.n_q) == n &&
+        while (end < call.p.batch && !problem->cu_seqlens && new_tokens_of(problem, end) == n &&
             memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
             end++;
 #endif
-#if PREFIX_SUMS && UNCOPIED
-        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, sums, work);
-#else
-        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, work);
-#endif
+        if (n > 0) begin_growth(&growth[growths++], &call, &x, b, end - b, n);
     }
+    error = grow(growth, growths, job, &x, bytes);
     at.header->check = check_of(&at);
     return error;
 }

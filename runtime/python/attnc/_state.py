@@ -107,12 +107,16 @@ class State:
         return None if key is None else (*key, *places)
 
     def extend(self, q: AnyArray, k: Array, v: Array | None = None, *, lengths: Iterable[int] | None = None,
-               out: Array | None = None, statistics: bool | Array = False, **rows: Array) -> AnyArray:
+               cu_seqlens: Iterable[int] | None = None, out: Array | None = None, statistics: bool | Array = False,
+               **rows: Array) -> AnyArray:
         """Appends tokens to each sequence, and returns their attention over all tokens so far. A call may append a
         whole prompt, a part of a prompt, or a single token.
 
         q: [B, H, n, D]; k: [B, G, n, D]; v: [B, G, n, E], as for a call of the kernel (no v if its values are the keys)
         lengths: the number of tokens, 0 to n, to append to each sequence; rows after these are neither read nor written
+        cu_seqlens: B + 1 numbers, instead of lengths. The tokens of all sequences are in one row of memory: sequence b
+            has rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of q, k, v and out, which are [1, H, n, D] for n tokens in
+            all. So are the arrays in `rows`.
         out: [B, H, n, E], overwritten if given, else allocated
         statistics: True, or an array [B, H, n]: returns Outputs(out, statistics), as a call of the kernel does. The
             spec needs 'emit: [forward, statistics]'.
@@ -124,11 +128,11 @@ class State:
         self.kernel._check_values(v)
         v = k if self.kernel.values_are_keys else v
         with self._lock:
-            made: AnyArray = self._extend(q, k, v, lengths, out, statistics, rows)
+            made: AnyArray = self._extend(q, k, v, lengths, cu_seqlens, out, statistics, rows)
             return made
 
-    def _extend(self, q: Any, k: Any, v: Any, lengths: Iterable[int] | None, out: Any, statistics: Any,
-                rows: Mapping[str, Any]) -> Any:
+    def _extend(self, q: Any, k: Any, v: Any, lengths: Iterable[int] | None, cu_seqlens: Iterable[int] | None, out: Any,
+                statistics: Any, rows: Mapping[str, Any]) -> Any:
         names = {word: name for word, name in self.kernel._keywords.items() if name in self._binding.rows}
         for word in rows:
             if word not in names:
@@ -136,18 +140,20 @@ class State:
         threads = self._threads
         if threads is None and _is(q, "torch", "Tensor"):
             threads = sys.modules["torch"].get_num_threads()
-        plain = out is None and lengths is None and statistics is False and not rows
+        plain = out is None and lengths is None and cu_seqlens is None and statistics is False and not rows
         key = self._key(q, k, v, threads or 0) if plain else None
         known = self._calls.known(key) if key is not None else None
         if known is not None:
             return known.call(q, k, v)
         binding, call = self._binding, self._call(threads)
+        if cu_seqlens is not None:
+            call.in_one_row, call.sizes["B"] = True, 1
         arrays = call.heads_of(q, k, v, "n", "n")
         heads, kv_heads, n = call.sizes["H"], call.sizes["G"], call.sizes["n"]
         target = call.writes("out", out, q, arrays[0], ("B", "H", "n", binding.value_dim))
         if statistics is not False:
             call.writes_statistics(statistics, q, arrays[0], "n")
-        call.tokens = "n"
+        call.tokens, call.sizes["B"] = "n", self.batch
         call.take_parameters({**self._given, **{names[word]: value for word, value in rows.items()}})
         if self._heads is None:
             self._take(heads, kv_heads, call.problem.key_heads)
@@ -161,6 +167,15 @@ class State:
             numbers = (ctypes.c_int64 * self.batch)(*counts)
             call.keep.append(numbers)
             problem.lengths = ctypes.addressof(numbers)
+        if cu_seqlens is not None:
+            ends = [int(x) for x in cu_seqlens]
+            if lengths is not None:
+                raise ValueError("lengths and cu_seqlens are given; expected one of them")
+            if len(ends) != self.batch + 1 or sorted(ends) != ends or not 0 <= ends[0] <= ends[-1] <= n:
+                raise ValueError(f"cu_seqlens are {ends}; expected {self.batch + 1} ascending numbers from 0 to {n}")
+            numbers = (ctypes.c_int64 * (self.batch + 1))(*ends)
+            call.keep.append(numbers)
+            problem.cu_seqlens = ctypes.addressof(numbers)
         extend, state = binding.kernel.extend, _aligned(self._memory)
         made = call.run(extend, binding.kernel.extend_workspace, *(array.address for array in arrays), target.address,
                         state)
