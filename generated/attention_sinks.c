@@ -3559,5 +3559,6 @@ const struct attn_kernel attention_sinks_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct attention_sinks_params),
     .params_size = attention_sinks_params_size, .params_init = params_init_any, .workspace = attention_sinks_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -2967,5 +2967,6 @@ const struct attn_kernel bahdanau_kernel = {
     .params = 3, .param = param, .params_bytes = sizeof(struct bahdanau_params),
     .params_size = bahdanau_params_size, .params_init = params_init_any, .workspace = bahdanau_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -3743,5 +3743,6 @@ const struct attn_kernel bigbird_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct bigbird_params),
     .params_size = bigbird_params_size, .params_init = params_init_any, .workspace = bigbird_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -4083,5 +4083,6 @@ const struct attn_kernel cosformer_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct cosformer_params),
     .params_size = cosformer_params_size, .params_init = params_init_any, .workspace = cosformer_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -3026,5 +3026,6 @@ const struct attn_kernel cosine_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct cosine_params),
     .params_size = cosine_params_size, .params_init = params_init_any, .workspace = cosine_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -3525,5 +3525,6 @@ const struct attn_kernel dilated_window_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct dilated_window_params),
     .params_size = dilated_window_params_size, .params_init = params_init_any, .workspace = dilated_window_workspace,
     .forward = forward_any,
+    .before = 256, .after = 256, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

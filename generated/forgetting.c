@@ -5157,5 +5157,6 @@ const struct attn_kernel forgetting_kernel = {
     .forward = forward_any,
     .saved = forgetting_saved, .backward_workspace = forgetting_backward_workspace, .backward = backward_any,
     .strides = offsetof(struct forgetting_params, strides), .strides_bytes = sizeof(struct forgetting_strides),
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

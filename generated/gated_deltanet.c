@@ -11795,5 +11795,6 @@ const struct attn_kernel gated_deltanet_kernel = {
     .forward = forward_any,
     .saved = gated_deltanet_saved, .backward_workspace = gated_deltanet_backward_workspace, .backward = backward_any,
     .strides = offsetof(struct gated_deltanet_params, strides), .strides_bytes = sizeof(struct gated_deltanet_strides),
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -9320,5 +9320,6 @@ const struct attn_kernel gla_kernel = {
     .forward = forward_any,
     .saved = gla_saved, .backward_workspace = gla_backward_workspace, .backward = backward_any,
     .strides = offsetof(struct gla_params, strides), .strides_bytes = sizeof(struct gla_strides),
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -3283,5 +3283,6 @@ const struct attn_kernel kda_kernel = {
     .params_size = kda_params_size, .params_init = params_init_any, .workspace = kda_workspace,
     .forward = forward_any,
     .strides = offsetof(struct kda_params, strides), .strides_bytes = sizeof(struct kda_strides),
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -4192,5 +4192,6 @@ const struct attn_kernel linear_elu_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct linear_elu_params),
     .params_size = linear_elu_params_size, .params_init = params_init_any, .workspace = linear_elu_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

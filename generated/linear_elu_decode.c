@@ -3981,6 +3981,11 @@ size_t linear_elu_decode_state(const struct attn_problem *problem)
     return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
 }
 
+static int64_t state_chunk(const struct attn_problem *problem)
+{
+    return extend_version(problem).chunk;
+}
+
 int linear_elu_decode_state_init(const struct attn_problem *problem, void *state)
 {
     struct state_header header;
@@ -4515,5 +4520,7 @@ const struct attn_kernel linear_elu_decode_kernel = {
         .state_min_length = linear_elu_decode_state_min_length,
     .state_truncate = linear_elu_decode_state_truncate, .state_copy = linear_elu_decode_state_copy,
     .state_fold = linear_elu_decode_state_fold,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .state_chunk = state_chunk,
 };
 #endif /* a compiler of this language */

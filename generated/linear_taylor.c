@@ -3559,5 +3559,6 @@ const struct attn_kernel linear_taylor_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct linear_taylor_params),
     .params_size = linear_taylor_params_size, .params_init = params_init_any, .workspace = linear_taylor_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

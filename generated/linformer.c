@@ -2867,5 +2867,6 @@ const struct attn_kernel linformer_kernel = {
     .params = 2, .param = param, .params_bytes = sizeof(struct linformer_params),
     .params_size = linformer_params_size, .params_init = params_init_any, .workspace = linformer_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

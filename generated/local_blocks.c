@@ -3521,5 +3521,6 @@ const struct attn_kernel local_blocks_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct local_blocks_params),
     .params_size = local_blocks_params_size, .params_init = params_init_any, .workspace = local_blocks_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

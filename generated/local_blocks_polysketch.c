@@ -4429,5 +4429,6 @@ const struct attn_kernel local_blocks_polysketch_kernel = {
     .params_size = local_blocks_polysketch_params_size, .params_init = params_init_any,
         .workspace = local_blocks_polysketch_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -3567,5 +3567,6 @@ const struct attn_kernel longformer_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct longformer_params),
     .params_size = longformer_params_size, .params_init = params_init_any, .workspace = longformer_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

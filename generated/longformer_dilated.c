@@ -3929,5 +3929,6 @@ const struct attn_kernel longformer_dilated_kernel = {
     .params_size = longformer_dilated_params_size, .params_init = params_init_any,
         .workspace = longformer_dilated_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

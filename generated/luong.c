@@ -3026,5 +3026,6 @@ const struct attn_kernel luong_kernel = {
     .params = 1, .param = param, .params_bytes = sizeof(struct luong_params),
     .params_size = luong_params_size, .params_init = params_init_any, .workspace = luong_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -3115,5 +3115,6 @@ const struct attn_kernel mamba2_kernel = {
     .params_size = mamba2_params_size, .params_init = params_init_any, .workspace = mamba2_workspace,
     .forward = forward_any,
     .strides = offsetof(struct mamba2_params, strides), .strides_bytes = sizeof(struct mamba2_strides),
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -5503,5 +5503,6 @@ const struct attn_kernel packed_documents_polysketch_kernel = {
     .params_size = packed_documents_polysketch_params_size, .params_init = params_init_any,
         .workspace = packed_documents_polysketch_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

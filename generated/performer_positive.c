@@ -5823,5 +5823,6 @@ const struct attn_kernel performer_positive_kernel = {
     .params_size = performer_positive_params_size, .params_init = params_init_any,
         .workspace = performer_positive_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -4021,5 +4021,6 @@ const struct attn_kernel performer_relu_kernel = {
     .params = 1, .param = param, .params_bytes = sizeof(struct performer_relu_params),
     .params_size = performer_relu_params_size, .params_init = params_init_any, .workspace = performer_relu_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

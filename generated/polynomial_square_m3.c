@@ -3121,5 +3121,6 @@ const struct attn_kernel polynomial_square_m3_kernel = {
     .params_size = polynomial_square_m3_params_size, .params_init = params_init_any,
         .workspace = polynomial_square_m3_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -5512,5 +5512,6 @@ const struct attn_kernel polysketch_r32_local_f16_kernel = {
     .params_size = polysketch_r32_local_f16_params_size, .params_init = params_init_any,
         .workspace = polysketch_r32_local_f16_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -3385,5 +3385,6 @@ const struct attn_kernel prefix_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct prefix_params),
     .params_size = prefix_params_size, .params_init = params_init_any, .workspace = prefix_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -3435,5 +3435,6 @@ const struct attn_kernel prefix_lm_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct prefix_lm_params),
     .params_size = prefix_lm_params_size, .params_init = params_init_any, .workspace = prefix_lm_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -4081,5 +4081,6 @@ const struct attn_kernel qk_norm_kernel = {
     .params = 4, .param = param, .params_bytes = sizeof(struct qk_norm_params),
     .params_size = qk_norm_params_size, .params_init = params_init_any, .workspace = qk_norm_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

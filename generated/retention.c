@@ -4069,5 +4069,6 @@ const struct attn_kernel retention_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct retention_params),
     .params_size = retention_params_size, .params_init = params_init_any, .workspace = retention_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 1,
 };
 #endif /* a compiler of this language */

@@ -3695,5 +3695,6 @@ const struct attn_kernel rwkv_kernel = {
     .params_size = rwkv_params_size, .params_init = params_init_any, .workspace = rwkv_workspace,
     .forward = forward_any,
     .strides = offsetof(struct rwkv_params, strides), .strides_bytes = sizeof(struct rwkv_strides),
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

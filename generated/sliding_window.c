@@ -3538,5 +3538,6 @@ const struct attn_kernel sliding_window_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct sliding_window_params),
     .params_size = sliding_window_params_size, .params_init = params_init_any, .workspace = sliding_window_workspace,
     .forward = forward_any,
+    .before = 4096, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -2978,5 +2978,6 @@ const struct attn_kernel softmax_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_params),
     .params_size = softmax_params_size, .params_init = params_init_any, .workspace = softmax_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

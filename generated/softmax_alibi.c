@@ -3550,5 +3550,6 @@ const struct attn_kernel softmax_alibi_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_alibi_params),
     .params_size = softmax_alibi_params_size, .params_init = params_init_any, .workspace = softmax_alibi_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 1,
 };
 #endif /* a compiler of this language */

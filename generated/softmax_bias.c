@@ -3061,5 +3061,6 @@ const struct attn_kernel softmax_bias_kernel = {
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_bias_params),
     .params_size = softmax_bias_params_size, .params_init = params_init_any, .workspace = softmax_bias_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

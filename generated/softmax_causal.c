@@ -3429,5 +3429,6 @@ const struct attn_kernel softmax_causal_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_causal_params),
     .params_size = softmax_causal_params_size, .params_init = params_init_any, .workspace = softmax_causal_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -6313,5 +6313,6 @@ const struct attn_kernel softmax_causal_bf16_kernel = {
     .params_size = softmax_causal_bf16_params_size, .params_init = params_init_any,
         .workspace = softmax_causal_bf16_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

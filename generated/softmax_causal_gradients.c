@@ -5217,5 +5217,6 @@ const struct attn_kernel softmax_causal_gradients_kernel = {
     .forward = forward_any,
     .saved = softmax_causal_gradients_saved, .backward_workspace = softmax_causal_gradients_backward_workspace,
         .backward = backward_any,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -5760,5 +5760,6 @@ const struct attn_kernel softmax_dropout_kernel = {
     .params_size = softmax_dropout_params_size, .params_init = params_init_any, .workspace = softmax_dropout_workspace,
     .forward = forward_any,
     .saved = softmax_dropout_saved, .backward_workspace = softmax_dropout_backward_workspace, .backward = backward_any,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 1,
 };
 #endif /* a compiler of this language */

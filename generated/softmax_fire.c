@@ -11071,5 +11071,6 @@ const struct attn_kernel softmax_fire_kernel = {
     .forward = forward_any,
     .saved = softmax_fire_saved, .backward_workspace = softmax_fire_backward_workspace, .backward = backward_any,
     .strides = offsetof(struct softmax_fire_params, strides), .strides_bytes = sizeof(struct softmax_fire_strides),
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

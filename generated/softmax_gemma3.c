@@ -6571,6 +6571,11 @@ size_t softmax_gemma3_state(const struct attn_problem *problem)
     return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
 }
 
+static int64_t state_chunk(const struct attn_problem *problem)
+{
+    return 0 * problem->batch;
+}
+
 int softmax_gemma3_state_init(const struct attn_problem *problem, void *state)
 {
     struct state_header header;
@@ -7034,5 +7039,7 @@ const struct attn_kernel softmax_gemma3_kernel = {
         .state_min_length = softmax_gemma3_state_min_length,
     .state_truncate = softmax_gemma3_state_truncate, .state_copy = softmax_gemma3_state_copy,
     .state_fold = softmax_gemma3_state_fold,
+    .before = 1023, .after = 0, .period = 1, .names_heads = 0,
+    .state_chunk = state_chunk,
 };
 #endif /* a compiler of this language */

@@ -8715,6 +8715,11 @@ size_t softmax_gpt_oss_state(const struct attn_problem *problem)
     return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
 }
 
+static int64_t state_chunk(const struct attn_problem *problem)
+{
+    return 0 * problem->batch;
+}
+
 int softmax_gpt_oss_state_init(const struct attn_problem *problem, void *state)
 {
     struct state_header header;
@@ -9190,5 +9195,7 @@ const struct attn_kernel softmax_gpt_oss_kernel = {
     .state_fold = softmax_gpt_oss_state_fold,
     .strides = offsetof(struct softmax_gpt_oss_params, strides),
         .strides_bytes = sizeof(struct softmax_gpt_oss_strides),
+    .before = 127, .after = 0, .period = 1, .names_heads = 0,
+    .state_chunk = state_chunk,
 };
 #endif /* a compiler of this language */

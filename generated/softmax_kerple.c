@@ -6473,5 +6473,6 @@ const struct attn_kernel softmax_kerple_kernel = {
     .forward = forward_any,
     .saved = softmax_kerple_saved, .backward_workspace = softmax_kerple_backward_workspace, .backward = backward_any,
     .strides = offsetof(struct softmax_kerple_params, strides), .strides_bytes = sizeof(struct softmax_kerple_strides),
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

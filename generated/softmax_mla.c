@@ -4086,6 +4086,11 @@ size_t softmax_mla_state(const struct attn_problem *problem)
     return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
 }
 
+static int64_t state_chunk(const struct attn_problem *problem)
+{
+    return 0 * problem->batch;
+}
+
 int softmax_mla_state_init(const struct attn_problem *problem, void *state)
 {
     struct state_header header;
@@ -4520,5 +4525,7 @@ const struct attn_kernel softmax_mla_kernel = {
     .state_truncate = softmax_mla_state_truncate, .state_copy = softmax_mla_state_copy,
     .state_fold = softmax_mla_state_fold,
     .values_are_keys = 1,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .state_chunk = state_chunk,
 };
 #endif /* a compiler of this language */

@@ -5403,5 +5403,6 @@ const struct attn_kernel softmax_natten_kernel = {
     .params_size = softmax_natten_params_size, .params_init = params_init_any, .workspace = softmax_natten_workspace,
     .forward = forward_any,
     .saved = softmax_natten_saved, .backward_workspace = softmax_natten_backward_workspace, .backward = backward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 32, .names_heads = 0,
 };
 #endif /* a compiler of this language */

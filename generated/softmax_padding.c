@@ -3424,5 +3424,6 @@ const struct attn_kernel softmax_padding_kernel = {
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_padding_params),
     .params_size = softmax_padding_params_size, .params_init = params_init_any, .workspace = softmax_padding_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

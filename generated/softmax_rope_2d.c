@@ -3127,5 +3127,6 @@ const struct attn_kernel softmax_rope_2d_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_rope_2d_params),
     .params_size = softmax_rope_2d_params_size, .params_init = params_init_any, .workspace = softmax_rope_2d_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

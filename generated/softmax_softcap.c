@@ -3636,5 +3636,6 @@ const struct attn_kernel softmax_softcap_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_softcap_params),
     .params_size = softmax_softcap_params_size, .params_init = params_init_any, .workspace = softmax_softcap_workspace,
     .forward = forward_any,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

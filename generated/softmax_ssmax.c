@@ -6050,6 +6050,11 @@ size_t softmax_ssmax_state(const struct attn_problem *problem)
     return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
 }
 
+static int64_t state_chunk(const struct attn_problem *problem)
+{
+    return 0 * problem->batch;
+}
+
 int softmax_ssmax_state_init(const struct attn_problem *problem, void *state)
 {
     struct state_header header;
@@ -6501,5 +6506,7 @@ const struct attn_kernel softmax_ssmax_kernel = {
     .state_truncate = softmax_ssmax_state_truncate, .state_copy = softmax_ssmax_state_copy,
     .state_fold = softmax_ssmax_state_fold,
     .strides = offsetof(struct softmax_ssmax_params, strides), .strides_bytes = sizeof(struct softmax_ssmax_strides),
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .state_chunk = state_chunk,
 };
 #endif /* a compiler of this language */

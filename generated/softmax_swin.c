@@ -5372,5 +5372,6 @@ const struct attn_kernel softmax_swin_kernel = {
     .forward = forward_any,
     .saved = softmax_swin_saved, .backward_workspace = softmax_swin_backward_workspace, .backward = backward_any,
     .strides = offsetof(struct softmax_swin_params, strides), .strides_bytes = sizeof(struct softmax_swin_strides),
+    .before = INT64_MAX, .after = INT64_MAX, .period = 7, .names_heads = 0,
 };
 #endif /* a compiler of this language */

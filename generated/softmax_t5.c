@@ -5351,5 +5351,6 @@ const struct attn_kernel softmax_t5_kernel = {
     .forward = forward_any,
     .saved = softmax_t5_saved, .backward_workspace = softmax_t5_backward_workspace, .backward = backward_any,
     .strides = offsetof(struct softmax_t5_params, strides), .strides_bytes = sizeof(struct softmax_t5_strides),
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -3534,5 +3534,6 @@ const struct attn_kernel softmax_window_padding_kernel = {
     .params_size = softmax_window_padding_params_size, .params_init = params_init_any,
         .workspace = softmax_window_padding_workspace,
     .forward = forward_any,
+    .before = 256, .after = 256, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

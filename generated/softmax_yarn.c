@@ -5783,6 +5783,11 @@ size_t softmax_yarn_state(const struct attn_problem *problem)
     return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
 }
 
+static int64_t state_chunk(const struct attn_problem *problem)
+{
+    return 0 * problem->batch;
+}
+
 int softmax_yarn_state_init(const struct attn_problem *problem, void *state)
 {
     struct state_header header;
@@ -6238,5 +6243,7 @@ const struct attn_kernel softmax_yarn_kernel = {
     .extend = extend_any, .state_length = softmax_yarn_state_length, .state_min_length = softmax_yarn_state_min_length,
     .state_truncate = softmax_yarn_state_truncate, .state_copy = softmax_yarn_state_copy,
     .state_fold = softmax_yarn_state_fold,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .state_chunk = state_chunk,
 };
 #endif /* a compiler of this language */

@@ -43,7 +43,8 @@ enum attn_error {
                              - NAME_state_fold: the states do not fit, for example because the second begins at
                                another position */
     ATTN_EFOLD = -15,     /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
-    ATTN_ETILES = -16     /* a table of tiles is for a mask of another shape or for other tiles, or is no table */
+    ATTN_ETILES = -16,    /* a table of tiles is for a mask of another shape or for other tiles, or is no table */
+    ATTN_ERANKS = -17     /* a message between ranks was not delivered (attnrt_ranks.h) */
 };
 
 /* Threads of the caller, which a kernel uses instead of OpenMP's. Two libraries that both start threads compete for
@@ -191,6 +192,15 @@ struct attn_kernel {
     size_t (*tiles_bytes)(int rank, const int64_t *shape);
     int (*tiles_of_mask)(const uint8_t *mask, int rank, const int64_t *shape, const int64_t *strides,
                          struct attn_mask_tiles *table, size_t bytes);
+    /* Used by attn_ranks_forward and related functions (attnrt_ranks.h).
+       - before, after: the farthest keys that a query sees before and after its position. INT64_MAX: any key
+       - period: results stay equal if all positions move by this number. 0: no such number is known
+       - names_heads: 1 if results depend on the number of a head
+       - state_chunk: returns the number of keys that a state sums at a time, or 0 if a state stores keys. NULL without
+         a state */
+    int64_t before, after, period;
+    int names_heads;
+    int64_t (*state_chunk)(const struct attn_problem *problem);
 };
 
 #elif ATTNRT_TYPES != 11

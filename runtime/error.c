@@ -26,6 +26,7 @@ const char *attn_strerror(int error)
                "state cannot go back that far, or another state cannot be appended there";
     case ATTN_EFOLD: return "states, or results, of this kernel cannot be joined";
     case ATTN_ETILES: return "a table of tiles is for a mask of another shape or for other tiles, or is no table";
+    case ATTN_ERANKS: return "a message between ranks was not delivered";
     case ATTN_EMACHINE: return "this machine has none of the instruction sets that the kernel was compiled for";
     }
     return "unknown error";

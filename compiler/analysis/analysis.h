@@ -183,9 +183,19 @@ int64_t keys_read_back(const struct compilation *c);
 bool keys_read_on(const struct compilation *c, int64_t *first, int64_t *back);
 /* Whether a query's result stays equal (position_independent.c):
    - moves_on: if `by` is added to the positions of the query and all keys
+   - moves_together: the same, and arrays with a row for each query move with the queries
    - takes_any_order: if earlier keys are reordered */
 bool moves_on(const struct graph *g, int64_t by);
+bool moves_together(const struct graph *g, int64_t by);
 bool takes_any_order(const struct graph *g);
+/* Facts for several ranks that share a sequence (distances.c). */
+struct distances {
+    int64_t before, after; /* the farthest keys that a query sees before and after its position. INT64_MAX: unknown */
+    int64_t period;        /* a result stays equal if all positions move by this number. 0: none is known */
+    bool names_heads;      /* a result depends on the number of a head, or of heads */
+};
+/* `g`: the graph before all passes. */
+struct distances distances_of(const struct graph *g);
 
 /* The indices of the stream that periodic conditions select (period.c). A periodic condition uses only remainders of
    positions, such as (i - j) % 4 == 0. A selected index x has floormod(x - phase, period) < run. */

@@ -7,6 +7,7 @@ struct shift {
     const struct graph *g;
     int lane, stream, rows; /* rows: the axis of a SOLVE's rows of weights, which are also positions, or -1 */
     int64_t by;
+    bool with_queries; /* arrays with a row for each query move with the queries */
 };
 
 static bool is_stream(const struct shift *x, int axis)
@@ -79,7 +80,7 @@ static bool stays(const struct shift *x, const struct expr *e)
 static bool value_stays(const struct shift *x, const struct value *v)
 {
     bool same = stays(x, v->expr) && stays(x, v->where);
-    if (v->op == GRAPH_PARAM) same &= !value_has_axis(v, x->lane);
+    if (v->op == GRAPH_PARAM && !x->with_queries) same &= !value_has_axis(v, x->lane);
     for (int k = 0; k < v->operands; k++) {
         const struct value *const of = &x->g->value[v->operand[k].of];
         for (int s = 0; s < of->rank; s++) {
@@ -90,17 +91,27 @@ static bool value_stays(const struct shift *x, const struct value *v)
     return same;
 }
 
-bool moves_on(const struct graph *g, int64_t by)
+static bool all_stay(const struct graph *g, int64_t by, bool with_queries)
 {
     struct roles roles;
     if (roles_of(g, 0, &roles)) return false;
     int along, rows = -1;
     const int solve = graph_find_solve(g);
     if (solve >= 0) graph_solve_axes(g->module, &g->value[solve], &along, &rows);
-    const struct shift x = {g, roles.lane, roles.stream, rows, by};
+    const struct shift x = {g, roles.lane, roles.stream, rows, by, with_queries};
     bool same = true;
     for (int v = 0; v < g->values; v++) same &= value_stays(&x, &g->value[v]);
     return same;
+}
+
+bool moves_on(const struct graph *g, int64_t by)
+{
+    return all_stay(g, by, false);
+}
+
+bool moves_together(const struct graph *g, int64_t by)
+{
+    return all_stay(g, by, true);
 }
 
 bool takes_any_order(const struct graph *g)

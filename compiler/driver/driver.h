@@ -69,6 +69,7 @@ struct unit {
     int64_t read_back;    /* a state stores this number of last keys, or all keys if it is negative */
     int64_t read_first;   /* a state stores this number of the first keys */
     uint64_t fingerprint; /* identifies states: a hash of the graph and of the layout */
+    struct distances distances; /* of queries and their keys */
     struct defaults defaults[MAX_VERSIONS];
     int default_count;
     const char *why_quadratic; /* the reason why the linear form is never used, or NULL */

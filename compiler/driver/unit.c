@@ -93,6 +93,7 @@ static const struct emission *emission_of(const struct unit *p)
                            .fingerprint = p->fingerprint,
                            .saved = p->saved,
                            .row_sums = p->row_sums,
+                           .distances = p->distances,
                            .standalone = p->standalone};
     return e;
 }
@@ -118,6 +119,36 @@ static void check_members(const struct unit *p, struct diagnostics *d)
                                   own->name, a->name);
         }
     }
+}
+
+/* Whether an inner product of a rotated query and a rotated key is all that depends on rotations. It then depends only
+   on the difference of their positions, although the rotated rows do not. */
+static bool rotates_pairs(const struct spec *spec)
+{
+    const enum similarity_kind kind = spec->similarity.kind;
+    bool rotated = false, pairs = spec->similarity.compatibility == COMPATIBILITY_DOT &&
+                                  (kind == SIMILARITY_SOFTMAX || kind == SIMILARITY_POLYNOMIAL);
+    for (int k = 0; k < spec->prepares; k++) {
+        const struct prepare *const step = &spec->prepare[k];
+        const bool rope = step->kind == PREPARE_ROPE;
+        pairs &= rope ? !step->angle : !rotated || step->kind == PREPARE_SCALE;
+        rotated |= rope;
+    }
+    return rotated && pairs;
+}
+
+/* Returns distances_of the graph. Rotations do not count if results depend only on differences of their angles. */
+static struct distances distances_of_unit(const struct unit *p, struct diagnostics *d)
+{
+    struct distances of = distances_of(p->graph);
+    if (of.period || !rotates_pairs(p->spec)) return of;
+    struct spec without = *p->spec;
+    without.prepare = arena_alloc(p->arena, (size_t)without.prepares * sizeof *without.prepare);
+    without.prepares = 0;
+    for (int k = 0; k < p->spec->prepares; k++)
+        if (p->spec->prepare[k].kind != PREPARE_ROPE) without.prepare[without.prepares++] = p->spec->prepare[k];
+    of.period = distances_of(build_graph(p->arena, &without, d)).period;
+    return of;
 }
 
 struct unit *unit_make(const char *file, const struct options *o, enum status *status)
@@ -148,6 +179,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     if (p->graph) p->arrays = kernel_arrays(p->spec, p->graph);
     if (p->graph) check_members(p, d);
     if (p->graph) unit_check_decay(p, d);
+    if (p->graph && diagnostics_errors(d) == 0) p->distances = distances_of_unit(p, d);
     bool good = p->graph != NULL && diagnostics_errors(d) == 0 &&
                 (!(p->spec->emit & EMIT_DECODE) || unit_can_decode(p, p->asked & EMIT_DECODE, d));
     const struct target *target[MAX_VERSIONS];

@@ -690,6 +690,19 @@ static void set_results(struct template_names *t, const struct emitted_file *e)
     template_set(t, "RESULTS_OF_ROWS", rows);
 }
 
+static const char *distance(struct arena *arena, int64_t n)
+{
+    return n == INT64_MAX ? "INT64_MAX" : arena_printf(arena, "%lld", (long long)n);
+}
+
+static void set_distances(struct template_names *t, const struct distances *d)
+{
+    template_set(t, "BEFORE", distance(t->arena, d->before));
+    template_set(t, "AFTER", distance(t->arena, d->after));
+    template_set(t, "PERIOD", distance(t->arena, d->period));
+    template_set_number(t, "NAMES_HEADS", d->names_heads);
+}
+
 static void set_state(struct template_names *t, const struct emitted_file *e)
 {
     const struct emission *const p = e->p;
@@ -747,6 +760,7 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set_number(&t, "SAME_HEADS", c->spec->rate != NULL);
     template_set_number(&t, "MAX_LENGTH", c->spec->max_length);
     template_set_number(&t, "VALUES_ARE_KEYS", c->spec->values_are_keys);
+    set_distances(&t, &e->p->distances);
     template_set(&t, "CHECK_PROBLEM", c->spec->values_are_keys ? "check_problem" : "attn_problem_check");
     template_set_number(&t, "SEEDED", c->spec->dropout > 0 && c->spec->seed);
     template_set(&t, "SEED_OF_SPEC", arena_printf(t.arena, "UINT64_C(%llu)", (unsigned long long)c->spec->seed));

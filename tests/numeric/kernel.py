@@ -106,7 +106,9 @@ class Description(ctypes.Structure):
             'state_copy', 'state_fold')] + [
         ('values_are_keys', ctypes.c_int), ('statistics', ctypes.c_int), ('merge', ctypes.c_void_p),
         ('strides', ctypes.c_size_t), ('strides_bytes', ctypes.c_size_t), ('tiles_bytes', ctypes.c_void_p),
-        ('tiles_of_mask', ctypes.c_void_p)]
+        ('tiles_of_mask', ctypes.c_void_p)] + [
+        (n, ctypes.c_int64) for n in ('before', 'after', 'period')] + [
+        ('names_heads', ctypes.c_int), ('state_chunk', ctypes.c_void_p)]
 
 
 BROADCAST = -2 ** 63   # the value of ATTN_BROADCAST in attnrt.h

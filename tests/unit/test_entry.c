@@ -65,6 +65,10 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #define NAME_AS_TEXT "entry"
 #define VERSION_AS_TEXT "0"
 #define DTYPE ATTN_F32
+#define BEFORE 0
+#define AFTER 0
+#define PERIOD 1
+#define NAMES_HEADS 0
 
 #define WAITS PHASES
 #define FOLD_GROUPS 16

@@ -1340,4 +1340,8 @@ const struct attn_kernel SPEC_kernel = {
 #if TILES
     .tiles_bytes = attn_tiles_bytes, .tiles_of_mask = attn_tiles_of_mask,
 #endif
+    .before = BEFORE, .after = AFTER, .period = PERIOD, .names_heads = NAMES_HEADS,
+#if DECODE
+    .state_chunk = state_chunk,
+#endif
 };

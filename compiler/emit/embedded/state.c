@@ -388,6 +388,15 @@ size_t SPEC_state(const struct attn_problem *problem)
     return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
 }
 
+static int64_t state_chunk(const struct attn_problem *problem)
+{
+#if CARRIED
+    return extend_version(problem).chunk;
+#else
+    return 0 * problem->batch;
+#endif
+}
+
 int SPEC_state_init(const struct attn_problem *problem, void *state)
 {
     struct state_header header;

@@ -1,0 +1,94 @@
+/* Finds how far a query's keys are from it, and whether a result depends on positions or on the number of a head.
+   Several ranks that share a sequence need these facts. */
+#include "analysis.h"
+
+/* Returns an upper bound of a - b for all sizes, or INT64_MAX if none is known. */
+static int64_t difference_up_to(struct module *m, const struct expr *a, const struct expr *b);
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Returns (min or max of two expressions) + c as the min or max of two sums, or e. */
+static const struct expr *with_sum_inside(struct module *m, const struct expr *e)
+{
+    const struct expr *const ends = e->arg[0], *const more = e->arg[1];
+    if ((e->op != EXPR_ADD && e->op != EXPR_SUB) || (ends->op != EXPR_MIN && ends->op != EXPR_MAX)) return e;
+    return expr_make(m, ends->op, expr_make(m, e->op, ends->arg[0], more, NULL),
+                     expr_make(m, e->op, ends->arg[1], more, NULL), NULL);
+}
+
+static int64_t difference_up_to(struct module *m, const struct expr *a, const struct expr *b)
+{
+    int64_t difference;
+    const bool min = (a = with_sum_inside(m, a))->op == EXPR_MIN, max = (b = with_sum_inside(m, b))->op == EXPR_MAX;
+    if (min || a->op == EXPR_MAX) {
+        const int64_t x = difference_up_to(m, a->arg[0], b), y = difference_up_to(m, a->arg[1], b);
+        return min ? smaller(x, y) : larger(x, y);
+    }
+    if (max || b->op == EXPR_MIN) {
+        const int64_t x = difference_up_to(m, a, b->arg[0]), y = difference_up_to(m, a, b->arg[1]);
+        return max ? smaller(x, y) : larger(x, y);
+    }
+    return known_difference(m, a, b, &difference) ? difference : INT64_MAX;
+}
+
+/* Extends *d to the keys that value v sums over. Only a sum over keys for one query counts. */
+static void take_sum(const struct graph *g, const struct roles *roles, const struct value *v, struct distances *d)
+{
+    struct module *const m = g->module;
+    bool of_query = !value_has_axis(v, roles->stream), reads_keys = false;
+    for (int k = 0; k < v->rank; k++) of_query &= v->axes[k] == roles->lane || !axis_is_sequence(&m->axis[v->axes[k]]);
+    for (int k = 0; k < v->operands; k++) reads_keys |= ref_uses_axis(&v->operand[k], roles->stream);
+    if (!of_query || !reads_keys) return;
+    struct ranges seen = {.count = 1};
+    if (v->where) region_ranges(m, v->where, roles->stream, false, &seen);
+    const struct expr *const first = expr_leaf(m, EXPR_LO, roles->lane),
+                             *const end = expr_leaf(m, EXPR_HI, roles->lane),
+                             *const next = expr_make(m, EXPR_ADD, first, expr_int(m, 1), NULL),
+                             *const start = expr_of_sequence(m, expr_query_start(m, roles->lane, roles->stream)),
+                             *const position = expr_make(m, EXPR_ADD, first, start, NULL),
+                             *const past = expr_make(m, EXPR_ADD, next, start, NULL);
+    for (int k = 0; k < seen.count; k++) {
+        const struct expr *const from = seen.range[k].from, *const to = seen.range[k].to;
+        const int64_t before = from ? difference_up_to(m, position, expr_replace(m, from, end, next)) : INT64_MAX,
+                      after = to ? difference_up_to(m, expr_replace(m, to, end, next), past) : INT64_MAX;
+        d->before = larger(d->before, before);
+        d->after = larger(d->after, after);
+    }
+}
+
+/* Whether e, as opposed to a subscript, names a head or their number. */
+static bool names_heads(const struct module *m, const struct expr *e)
+{
+    bool names = false;
+    if (!e) return false;
+    if (e->op == EXPR_INDEX || e->op == EXPR_SIZE) {
+        const enum size_source source = m->axis[e->integer].source;
+        names = source == SIZE_HEADS || source == SIZE_KV_HEADS || source == SIZE_MEMBERS;
+    }
+    for (int k = 0; k < expr_arity(e->op) && !names; k++) names = names_heads(m, e->arg[k]);
+    return names;
+}
+
+struct distances distances_of(const struct graph *g)
+{
+    enum { MAX_PERIOD = 1 << 12 };
+    struct distances d = {0, 0, 0, false};
+    struct roles roles;
+    if (roles_of(g, 0, &roles)) return (struct distances){INT64_MAX, INT64_MAX, 0, true};
+    for (int v = 0; v < g->values; v++) {
+        const struct value *const value = &g->value[v];
+        if (value->op == GRAPH_REDUCE || value->op == GRAPH_CONTRACT) take_sum(g, &roles, value, &d);
+        d.names_heads |= names_heads(g->module, value->expr) || names_heads(g->module, value->where);
+    }
+    for (int64_t by = 1; by <= MAX_PERIOD && !d.period; by += by < 64 ? 1 : 64)
+        if (moves_together(g, by)) d.period = by;
+    return d;
+}

@@ -1,0 +1,63 @@
+/* One sequence over several ranks, for any kernel. A rank is a process, or a thread, that holds a run of consecutive
+   tokens. Rank 0 has the first tokens, rank 1 the next ones, and so on. A run may have any length, also 0. C11 and C++.
+   This header knows no way to send messages: attnrt_mpi.h has MPI, and callers may have others. */
+#ifndef ATTNRT_RANKS_H
+#define ATTNRT_RANKS_H
+
+#include "attnrt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if defined __GNUC__ && !defined ATTNRT_HIDDEN
+#pragma GCC visibility push(default)
+#endif
+
+/* The functions that move bytes between ranks. They return 0, or an error, usually ATTN_ERANKS.
+   - A message has up to ATTN_MESSAGE_BYTES bytes. It may have none.
+   - `send` and `receive` only begin. They set *request, which `wait` ends. The bytes may be read or written until then.
+   - Messages from one rank to another with the same tag arrive in the order in which they were sent, and are received
+     in the order in which `receive` was called. A receiver knows how many bytes it gets.
+   - `wait` must also deliver other messages that have begun. It gets each request once.
+   - `sum` replaces `count` elements by the sums over all ranks, added in the order of the ranks: ((x0 + x1) + x2) + …
+     All ranks get the same bits. It is ATTN_F32, ATTN_F64 or ATTN_I32. NULL: attn_ranks_… add with `send` and
+   `receive`.
+   - One thread at a time calls these functions for a rank. */
+#define ATTN_MESSAGE_BYTES ((size_t)1 << 30)
+struct attn_transport { /* zero the struct first, because later versions add members */
+    void *user;         /* the first argument of each function */
+    int rank, ranks;    /* 0 <= rank < ranks */
+    int (*send)(void *user, const void *data, size_t bytes, int to, int tag, int64_t *request);
+    int (*receive)(void *user, void *data, size_t bytes, int from, int tag, int64_t *request);
+    int (*wait)(void *user, int64_t *request);
+    int (*sum)(void *user, void *data, int64_t count, enum attn_dtype dtype);
+};
+
+/* Each function below is called on all ranks together, with the same kernel, batch and numbers of heads. n_q and n_k
+   are the rank's own numbers of queries and keys, and arrays have the rank's own rows. All ranks return the same
+   error: the first one that a rank has, by its number in enum attn_error, the smallest. No rank waits for a rank that
+   has an error, except for one whose messages are not delivered. */
+
+/* Returns the bytes of the workspace of attn_ranks_forward on this rank. This function sends nothing. Returns 0 if a
+   product of sizes overflows, or if the kernel cannot be used with several ranks. */
+size_t attn_ranks_workspace(const struct attn_transport *transport, const struct attn_kernel *kernel,
+                            const struct attn_problem *mine);
+/* Computes the rows of `out` for the rank's queries, as one call of forward with the keys of all ranks does.
+   - A kernel whose states are sums (`emit: [forward, decode]`, a linear form) sends states from rank to rank, in slices
+     of heads. The bits of `out` are those of NAME_extend on one rank for all tokens, however they are divided, if
+     that is true of NAME_extend: for sums over chunks of up to 96 keys. n_q must equal n_k.
+   Returns 0, an error of forward or of extend, or
+   - ATTN_EPROBLEM: the ranks have different kernels, batches or numbers of heads
+   - ATTN_EFOLD: the kernel has no such states
+   - ATTN_ERANKS: a message was not delivered */
+int attn_ranks_forward(const struct attn_transport *transport, const struct attn_kernel *kernel,
+                       const struct attn_problem *mine, const void *params, const void *q, const void *k, const void *v,
+                       void *out, void *workspace);
+
+#if defined __GNUC__ && !defined ATTNRT_HIDDEN
+#pragma GCC visibility pop
+#endif
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,83 @@
+/* Messages of any length, and errors on which all ranks agree. */
+#include "ranks.h"
+
+static size_t part_of(const struct message *m)
+{
+    const size_t left = m->bytes - m->begun;
+    return left < ATTN_MESSAGE_BYTES ? left : ATTN_MESSAGE_BYTES;
+}
+
+static int begin_part(const struct attn_transport *t, struct message *m)
+{
+    const size_t bytes = part_of(m);
+    unsigned char *const at = m->data + m->begun;
+    const int error = m->sends ? t->send(t->user, at, bytes, m->peer, m->tag, &m->request)
+                               : t->receive(t->user, at, bytes, m->peer, m->tag, &m->request);
+    m->begun += bytes;
+    return error;
+}
+
+struct message message_to(int rank, int tag, const void *data, size_t bytes)
+{
+    return (struct message){
+        .data = (unsigned char *)(uintptr_t)data, .bytes = bytes, .peer = rank, .tag = tag, .sends = true};
+}
+
+struct message message_from(int rank, int tag, void *data, size_t bytes)
+{
+    return (struct message){.data = (unsigned char *)data, .bytes = bytes, .peer = rank, .tag = tag};
+}
+
+int message_begin(const struct attn_transport *t, struct message *m)
+{
+    const int error = m->bytes ? begin_part(t, m) : 0;
+    if (error) m->bytes = 0;
+    return error;
+}
+
+int message_end(const struct attn_transport *t, struct message *m)
+{
+    int error = 0;
+    while (m->ended < m->bytes && !error) {
+        error = t->wait(t->user, &m->request);
+        m->ended = m->begun;
+        if (!error && m->begun < m->bytes) error = begin_part(t, m);
+    }
+    m->bytes = m->begun = m->ended = 0;
+    return error;
+}
+
+int message_now(const struct attn_transport *t, struct message message)
+{
+    const int error = message_begin(t, &message);
+    return error ? error : message_end(t, &message);
+}
+
+int worse_error(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* The ranks are a binary tree: rank r has the children r + 1, r + 2, r + 4, … below the lowest bit of r. */
+int agree(const struct attn_transport *t, int error)
+{
+    int32_t own = error, other = 0;
+    int step = 1;
+    for (; step < t->ranks && t->rank % (2 * step) == 0; step *= 2) {
+        if (t->rank + step >= t->ranks) continue;
+        other = 0;
+        const int failed = message_now(t, message_from(t->rank + step, TAG_ERROR, &other, sizeof other));
+        own = worse_error(own, worse_error(other, failed));
+    }
+    if (t->rank > 0) {
+        const int parent = t->rank - step;
+        int failed = message_now(t, message_to(parent, TAG_ERROR, &own, sizeof own));
+        failed = worse_error(failed, message_now(t, message_from(parent, TAG_ERROR, &other, sizeof other)));
+        own = worse_error(own, worse_error(other, failed));
+    }
+    for (step /= 2; step > 0; step /= 2) {
+        if (t->rank + step >= t->ranks) continue;
+        own = worse_error(own, message_now(t, message_to(t->rank + step, TAG_ERROR, &own, sizeof own)));
+    }
+    return own;
+}

@@ -1,0 +1,109 @@
+/* For the files of this folder: messages of any length, agreement, and slices of a problem. */
+#ifndef ATTNRT_RANKS_OWN_H
+#define ATTNRT_RANKS_OWN_H
+
+#include "attnrt_ranks.h"
+
+#include <stdbool.h>
+
+/* Tags of messages. */
+enum { TAG_ERROR = 1, TAG_RUNS, TAG_STATE, TAG_SUM, TAG_KEYS };
+
+/* ---- messages (message.c) ---- */
+
+/* A message of any length, which is sent in parts. Zeroed: no message. */
+struct message {
+    unsigned char *data;
+    size_t bytes, begun, ended; /* begun, ended: bytes of the parts that have begun and ended */
+    int peer, tag;
+    bool sends;
+    int64_t request;
+};
+/* message_begin begins the first part, and message_end ends all parts. They return 0 or an error. A message whose
+   beginning failed is not waited for. message_end may be called for no message. */
+int message_begin(const struct attn_transport *t, struct message *message);
+int message_end(const struct attn_transport *t, struct message *message);
+struct message message_to(int rank, int tag, const void *data, size_t bytes);
+struct message message_from(int rank, int tag, void *data, size_t bytes);
+/* Sends or receives a message, and waits for it. */
+int message_now(const struct attn_transport *t, struct message message);
+/* Returns the error that counts: 0 if both are 0, otherwise the smaller number. */
+int worse_error(int a, int b);
+/* Returns the error that counts of all ranks, on all ranks. */
+int agree(const struct attn_transport *t, int error);
+
+/* ---- all runs (runs.c) ---- */
+
+/* One rank, as all ranks know it. */
+struct run {
+    int64_t n_q, n_k;
+    uint64_t problem; /* a hash of what must be equal on all ranks */
+};
+/* Fills `run`, with an element for each rank. Returns an error of the transport, or ATTN_EPROBLEM if the ranks differ.
+   Other ranks may return 0. */
+int gather_runs(const struct attn_transport *t, const struct attn_kernel *kernel, const struct attn_problem *mine,
+                struct run *run);
+
+/* ---- slices of heads (slice.c) ---- */
+
+struct arrays {
+    const void *q, *k, *v;
+    void *out;
+};
+/* Some key/value heads of one sequence, as a problem. */
+struct slice {
+    struct attn_problem problem;
+    struct arrays arrays;
+    void *params; /* NULL if the kernel has none */
+};
+/* How a problem is cut into slices. */
+struct slicing {
+    const struct attn_kernel *kernel;
+    struct attn_problem whole;  /* with all strides */
+    int64_t heads, of_sequence; /* heads: key/value heads of a slice, except a last one; of_sequence: slices */
+    int64_t count;              /* slices of the whole problem */
+};
+/* Cuts a problem into about `wanted` slices. All ranks get equal slices. */
+struct slicing slicing_of(const struct attn_kernel *kernel, const struct attn_problem *filled, int64_t wanted);
+/* Returns the bytes for the parameters of a slice. */
+size_t slice_params_bytes(const struct attn_kernel *kernel);
+/* Makes slice number `n`. `memory` has slice_params_bytes bytes, and NULL makes no parameters. Returns 0 or an error.
+ */
+int slice_make(const struct slicing *s, int64_t n, const struct arrays *arrays, const void *params, void *memory,
+               struct slice *slice);
+
+/* ---- algorithms ---- */
+
+/* A call on one rank. */
+struct ranks_call {
+    const struct attn_transport *transport;
+    const struct attn_kernel *kernel;
+    struct attn_problem problem; /* with all strides */
+    const void *params;
+    struct arrays arrays;
+    unsigned char *workspace;
+    const struct run *run;
+};
+/* Sends states from rank to rank (chain.c). chain_workspace returns SIZE_MAX if the sizes are too large. */
+bool chain_serves(const struct attn_kernel *kernel, const struct attn_problem *problem);
+size_t chain_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
+                       const struct attn_problem *filled);
+int chain_check(const struct attn_kernel *kernel, const struct attn_problem *problem);
+int chain_forward(const struct ranks_call *call);
+
+static inline size_t whole_lines(size_t bytes)
+{
+    return bytes > SIZE_MAX - 63 ? SIZE_MAX : (bytes + 63) / 64 * 64;
+}
+
+static inline size_t bytes_plus(size_t a, size_t b)
+{
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+static inline size_t bytes_times(size_t a, size_t b)
+{
+    return b && a > SIZE_MAX / b ? SIZE_MAX : a * b;
+}
+
+#endif

@@ -1,0 +1,153 @@
+"""Calls attn_ranks_… with ranks that are threads of this process. Messages are copies of bytes in queues."""
+import ctypes
+import os
+import threading
+
+import numpy as np
+
+from kernel import RUNTIME, Problem
+from suite import check
+
+LIMIT = 60            # seconds that a rank waits for a message
+ATTN_ERANKS = -17
+START = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,
+                         ctypes.POINTER(ctypes.c_int64))
+WAIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
+SUM = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int)
+TAGS = {'error': 1, 'runs': 2, 'state': 3, 'sum': 4, 'keys': 5}   # as in runtime/mpi/ranks.h
+
+
+class Transport(ctypes.Structure):
+    _fields_ = [('user', ctypes.c_void_p), ('rank', ctypes.c_int), ('ranks', ctypes.c_int), ('send', START),
+                ('receive', START), ('wait', WAIT), ('sum', SUM)]
+
+
+class Post:
+    """The messages between all ranks. `sent` counts the bytes that a rank has sent with a tag. After `failing` messages
+    of rank `fails`, that rank delivers none."""
+
+    def __init__(self, ranks, fails=None, failing=0):
+        self.ranks, self.fails, self.failing = ranks, fails, failing
+        self.there, self.boxes, self.sent = threading.Condition(), {}, {}
+
+    def transport(self, rank):
+        waiting, made = {}, []
+
+        def send(_, data, size, to, tag, request):
+            with self.there:
+                if rank == self.fails:
+                    self.failing -= 1
+                    if self.failing < 0: return ATTN_ERANKS
+                self.sent[rank, tag] = self.sent.get((rank, tag), 0) + size
+                self.boxes.setdefault((rank, to, tag), []).append(ctypes.string_at(data, size))
+                self.there.notify_all()
+            request[0] = 0
+            return 0
+
+        def receive(_, data, size, source, tag, request):
+            made.append(None)
+            request[0] = len(made)
+            waiting[len(made)] = data, size, (source, rank, tag)
+            return 0
+
+        def wait(_, request):
+            if request[0] == 0: return 0
+            data, size, box = waiting.pop(request[0])
+            with self.there:
+                if not self.there.wait_for(lambda: self.boxes.get(box), LIMIT): return ATTN_ERANKS
+                message = self.boxes[box].pop(0)
+            if len(message) != size: return ATTN_ERANKS
+            ctypes.memmove(data, message, size)
+            return 0
+        return Transport(None, rank, self.ranks, START(send), START(receive), WAIT(wait))
+
+    def bytes_of(self, tag, rank=None):
+        return sum(n for (r, t), n in self.sent.items() if t == TAGS[tag] and rank in (None, r))
+
+
+def built(folder, sources):
+    """Returns the command's output file: a shared library of attn_ranks_…"""
+    own = os.path.join(RUNTIME, 'mpi')
+    return ['cc', '-O1', '-g', '-fPIC', '-shared', '-I', RUNTIME, '-I', own, '-o', os.path.join(folder, 'ranks.so'),
+            *(os.path.join(own, f) for f in sorted(os.listdir(own)) if f.endswith('.c') and f != 'mpi.c'), *sources, '-lm']
+
+
+class Ranks:
+    def __init__(self, path):
+        library = ctypes.CDLL(path)
+        self.workspace, self.forward = library.attn_ranks_workspace, library.attn_ranks_forward
+        self.workspace.restype = ctypes.c_size_t
+        self.workspace.argtypes = [ctypes.c_void_p] * 3
+        self.forward.argtypes = [ctypes.c_void_p] * 9
+
+
+def share(kernel, P, rows_q, rows_k):
+    """Returns the parameters with the rows of a rank. Integers that are compared, such as `document`, are for all
+    tokens."""
+    mine = dict(P)
+    for param in kernel.about.param[:kernel.about.params]:
+        name = param.name.decode()
+        for axis in range(param.rank if name in P else 0):
+            rows = {-4: rows_q, -5: rows_k}.get(param.shape[axis])
+            if rows is None or not param.rows: continue
+            mine[name] = mine[name][(slice(None),) * axis + (rows,)]
+    return mine
+
+
+class Call:
+    """A call on one rank."""
+
+    def __init__(self, ranks, kernel, transport, P, q, k, v, threads=1, **more):
+        self.kernel, self.transport = kernel, transport
+        self.arrays = [kernel.as_stored(np.ascontiguousarray(x, kernel.dtype)) for x in (q, k, v)]
+        self.problem = Problem(q.shape[0], q.shape[1], v.shape[1], q.shape[2], k.shape[2], threads=threads, **more)
+        if q.shape[1] != v.shape[1] and q.shape[1] == k.shape[1]:
+            self.problem.heads, self.problem.key_heads = v.shape[1], q.shape[1]
+        self.params, self.keep = kernel.parameters(P)
+        self.out = kernel.as_stored(np.full((q.shape[0], self.problem.heads) + q.shape[2:3] + v.shape[3:], np.nan,
+                                            kernel.dtype))
+        size = ranks.workspace(ctypes.byref(transport), ctypes.byref(kernel.about), ctypes.byref(self.problem))
+        self.memory = np.full(size + 128, 0xFF, np.uint8)
+        self.problem.workspace_bytes = size
+        self.work = self.memory[-self.memory.ctypes.data % 64:][:size + 64]
+        self.after = self.work[size:].copy()
+        self.error = None
+
+    def run(self, ranks):
+        about = self.kernel.about
+        self.error = ranks.forward(
+            ctypes.byref(self.transport), ctypes.byref(about), ctypes.byref(self.problem),
+            self.params if about.params else None, *(x.ctypes.data for x in (*self.arrays, self.out)),
+            self.work.ctypes.data)
+        check((self.work[-64:] == self.after).all(), 'a rank wrote after its workspace')
+
+
+def together(calls, ranks):
+    """Runs all calls at the same time, and returns their errors."""
+    failures = []
+
+    def run(call):
+        try:
+            call.run(ranks)
+        except Exception as failure:   # raised in the main thread
+            failures.append(failure)
+    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join(4 * LIMIT)
+    check(not any(t.is_alive() for t in threads), 'a rank hangs')
+    if failures: raise failures[0]
+    return [call.error for call in calls]
+
+
+def forward(ranks, kernel, P, q, k, v, runs, post=None, threads=1):
+    """Returns `out` for all queries. `runs` has each rank's numbers of queries and keys."""
+    post, calls, at_q, at_k = post or Post(len(runs)), [], 0, 0
+    for rank, (n_q, n_k) in enumerate(runs):
+        rows_q, rows_k = slice(at_q, at_q + n_q), slice(at_k, at_k + n_k)
+        calls.append(Call(ranks, kernel, post.transport(rank), share(kernel, P, rows_q, rows_k), q[:, :, rows_q],
+                          k[:, :, rows_k], v[:, :, rows_k], threads, capacity=k.shape[2]))
+        at_q, at_k = at_q + n_q, at_k + n_k
+    errors = together(calls, ranks)
+    check(len(set(errors)) == 1, 'ranks have different errors: %s' % errors)
+    check(errors[0] == 0, 'attn_ranks_forward returned %d' % errors[0])
+    return kernel.as_numbers(np.concatenate([call.out for call in calls], axis=2))

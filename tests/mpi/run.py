@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+"""Compares attn_ranks_… on several ranks with one rank and with definitions.py.
+
+Most cases have ranks that are threads of this process, with a transport in Python that counts bytes. A few run under
+mpirun if there is one."""
+import ctypes
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'numeric'), os.path.dirname(HERE)]
+
+import numpy as np
+import yaml
+
+import definitions
+from kernel import RUNTIME, Objects, Problem, best_target, compiled, done_well, inputs, runtime_sources
+from ranks import Post, Ranks, built, forward
+from suite import Skip, Suite, check, compiler
+
+IDENTITY, ROWS = {'linear': {'features': 'identity'}}, {'shape': ['B', 'H', 'Nk']}
+# Linear forms, whose states travel from rank to rank: (keys of the spec, sizes B, H, G).
+LINEAR = {
+    'elu': ({'similarity': {'linear': {'features': 'elu_plus_one'}}}, (2, 4, 2)),
+    'sketch': ({'similarity': {'polysketch': {'degree': 4, 'sketch': 4, 'local': 'exact'}}, 'block': 16}, (1, 2, 2)),
+    'hedgehog-bf16': ({'similarity': {'linear': {'features': 'hedgehog'}}, 'dtype': 'bf16'}, (1, 4, 2)),
+    'retention': ({'similarity': {'custom': {'weight': 's * pow(1 - pow(2, -3 - h), i - j)'}}, 'prepare': ['rope'],
+                   'normalize': 'none'}, (2, 2, 2)),
+    'gla': ({'similarity': IDENTITY, 'normalize': 'none', 'decay': {'log': 'gate[b][h][t][d]'},
+             'arrays': {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}}, (2, 3, 3)),
+    'delta': ({'similarity': IDENTITY, 'normalize': 'none', 'prepare': ['l2norm'], 'decay': {'log': 'gate[b][h][t]'},
+               'delta': {'rate': 'beta[b][h][t]'}, 'arrays': {'gate': ROWS, 'beta': ROWS}}, (1, 3, 3)),
+    'shared-keys': ({'similarity': IDENTITY, 'normalize': 'none', 'prepare': ['l2norm'],
+                     'delta': {'rate': 'beta[b][h][t]'}, 'arrays': {'beta': ROWS}}, (1, 4, 4)),
+    'documents': ({'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': {'all': ['causal', 'document']}},
+                  (2, 2, 1)),
+}
+# Numbers of tokens of each rank: uneven, empty, and no multiples of a chunk.
+RUNS = [[150], [75, 75], [64, 86], [1, 0, 149], [0, 33, 100, 17], [10, 0, 0, 70, 31, 1, 38], [150, 0, 0]]
+
+
+def kernel_of(folder, suite, keys):
+    spec = {'name': 'k', 'mask': 'causal', 'shape': {'head_dim': 8, 'value_dim': 12}, 'dtype': 'f32',
+            'emit': ['forward', 'decode'], 'algorithm': 'linear'} | keys
+    path = os.path.join(folder, 'k.yaml')
+    with open(path, 'w') as f:
+        yaml.safe_dump(spec, f, sort_keys=False)
+    return compiled(suite, path, folder, best_target(), '-O1', compiler('clang')), definitions.load(path)
+
+
+def library(suite):
+    return suite.objects.once('ranks', lambda: made_library(suite))
+
+
+def made_library(suite):
+    done_well(built(suite.folder, runtime_sources()), suite.folder)
+    return Ranks(os.path.join(suite.folder, 'ranks.so'))
+
+
+def state_bytes(kernel, batch, heads, kv_heads, key_heads, capacity):
+    size = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(kernel.about.state)
+    return size(ctypes.byref(Problem(batch, heads, kv_heads, key_heads=key_heads, capacity=capacity)))
+
+
+def linear(folder, suite, name):
+    keys, (B, H, G) = LINEAR[name]
+    kernel, spec = kernel_of(folder, suite, keys)
+    ranks, n = library(suite), sum(RUNS[0])
+    P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
+    if name == 'shared-keys': q, k = q[:, :2], k[:, :2]   # problem.key_heads
+    one = forward(ranks, kernel, P, q, k, v, [(n, n)])
+    times = v.shape[1] // k.shape[1] if name == 'shared-keys' else 1
+    expected = definitions.attend(spec, dict(P), q.repeat(times, 1), k.repeat(times, 1), v)
+    off = np.abs(one - expected) / (np.abs(expected).max(-1, keepdims=True) + 1e-3)
+    worst = off.max()
+    check(worst < (0.03 if spec['dtype'] == 'bf16' else 1e-3), 'one rank is off by %.3g' % worst)
+    for runs in RUNS[1:]:
+        post = Post(len(runs))
+        out = forward(ranks, kernel, P, q, k, v, [(m, m) for m in runs], post)
+        check(out.tobytes() == one.tobytes(), 'other bits with runs %s' % runs)
+        slices = B * (1 if kernel.about.names_heads else k.shape[1])
+        limit = (len(runs) - 1) * slices * state_bytes(kernel, 1, H * B // slices, G * B // slices, B * k.shape[1] // slices if times > 1 else 0,
+                                                         n)
+        check(post.bytes_of('state') == limit, 'it sent %d bytes of states, not %d' % (post.bytes_of('state'), limit))
+    return '(one rank is off by %.2g)' % worst
+
+
+# The commands of each MPI that Debian has, and the options of its mpirun.
+MPI = {'openmpi': ('mpicc.openmpi', ['mpirun.openmpi', '--oversubscribe', '--allow-run-as-root', '--bind-to', 'none']),
+       'mpich': ('mpicc.mpich', ['mpirun.mpich'])}
+
+
+def processes(folder, suite, which):
+    """Runs a program under mpirun."""
+    cc, mpirun = MPI[which]
+    if not shutil.which(cc) or not shutil.which(mpirun[0]): raise Skip('there is no ' + mpirun[0])
+    own = os.path.join(RUNTIME, 'mpi')
+    done_well([cc, '-O1', '-I', RUNTIME, '-I', own, '-o', 'program', os.path.join(HERE, 'program.c'),
+               *(os.path.join(own, f) for f in sorted(os.listdir(own)) if f.endswith('.c')), *runtime_sources(), '-ldl',
+               '-lm'], folder)
+    kernel, spec = kernel_of(folder, suite, LINEAR['elu'][0])
+    inputs(spec, 4, 2, 150, 150, 2, 5, folder)
+    outs = []
+    for runs in [[150], [75, 75], [1, 0, 149], [0, 33, 100, 17]]:
+        done_well([*mpirun, '-n', str(len(runs)), './program', './kernel.so', 'k_kernel', folder,
+                   ','.join(map(str, runs))], folder)
+        with open(os.path.join(folder, 'out.npy'), 'rb') as f: outs.append(f.read())
+    check(all(out == outs[0] for out in outs), 'the bits depend on the ranks')
+
+
+def main():
+    suite = Suite(__doc__.split('\n\n')[0])
+    suite.objects = Objects(suite.folder)
+    for name in LINEAR:
+        suite.case('linear-' + name, linear, suite, name)
+    for name in MPI:
+        suite.case('mpirun-' + name, processes, suite, name)
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
