@@ -20,15 +20,21 @@
    How: each vector lane holds one query. Keys are processed in tiles,
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 128 keys; 82944 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 128 keys; 82944 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 128 keys; 82944 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
-     x86-64-v4  softmax_tree_rows_v4
-     x86-64-v3  softmax_tree_rows_v3
-     generic    softmax_tree_rows_any
+     x86-64-v4  softmax_tree_rows_v4, softmax_tree_few_v4
+     x86-64-v3  softmax_tree_rows_v3, softmax_tree_few_v3
+     generic    softmax_tree_rows_any, softmax_tree_few_any
      choice     the version that this machine runs
      interface  softmax_tree_workspace, softmax_tree_forward, softmax_tree_kernel
 
@@ -49,6 +55,9 @@ extern int softmax_tree_is_gnu_c;
 #include <stdlib.h>
 #ifdef _OPENMP
 #include <omp.h>
+#endif
+#ifdef __unix__
+#include <sched.h>
 #endif
 
 #if defined(__OPTIMIZE__)
@@ -105,6 +114,70 @@ INLINE size_t bytes_plus(size_t a, size_t b)
 }
 INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
 INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
+
+/* Waits until another thread has raised `*number` to `to`. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+#endif
+    }
+}
+
+/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
+   - Threads fold the slots of their segments into the carried state, one segment after the other.
+   - The state's elements are in groups. Two threads can fold different groups at the same time.
+   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
+enum { NUMBERS_OF_LINE = 8 };
+
+struct part { /* a thread's share of a head */
+    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
+    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
+    int64_t chunk0, chunk1, window;
+    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
+    int64_t *folded, segments;
+    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
+    unsigned char *work, *shared, *slots;
+    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
+};
+
+/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
+   segments as possible. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
+   announces that `segment` is added. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
+
+/* Waits for all threads on the head. */
+INLINE void synchronise(const struct part *part)
+{
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+}
 
 /* The minimum and maximum of truth values, as integers. */
 struct ids {
@@ -264,6 +337,7 @@ INLINE struct ids flags_of_box(const uint8_t *flag, int axes, const int64_t *str
 typedef float vec_v4 __attribute__((vector_size(64)));
 typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
@@ -271,6 +345,8 @@ TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 /* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
+
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
@@ -291,6 +367,43 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     p = p * f + 1.0f;
     __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
     return y;
+}
+
+/* Returns the sum over the lanes of x. */
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
+TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
+{
+    x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    x = max_v4(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+    x = max_v4(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+    x = max_v4(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
+TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14,
+            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+    UNROLL for (int r = 0; r < 16; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28,
+            29) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    UNROLL for (int r = 0; r < 16; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26,
+            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22,
+        23) + __builtin_shufflevector(t[0], t[8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    return t[0];
 }
 
 /* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
@@ -443,6 +556,16 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
    in registers. `update` says how c changes:
    - 0: c = sum
@@ -454,7 +577,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
+    const float *factor, float *compensation, const int64_t early)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -462,6 +585,9 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
         vec_v4 x[4];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int v = 0; v < vectors; v++)
+            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
+                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
         UNROLL for (int r = 0; r < rows; r++) {
             const float y = a[r * a_row];
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
@@ -481,19 +607,90 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 16 rows to prefetch, or NULL */
+TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_v4 t[16];
+    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
+    for (int64_t first = 0; first < steps; first += 128)
+        UNROLL for (int k = 0; k < 16; k++) {
+            if (ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                t[k] += load_v4(a + s) *
+                    (wide ? load_v4(wide + k * steps + s) : load_v4(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v4(c, lane_sums_v4(t));
+}
+
+/* Like columns_v4, for any number of rows of a. */
+TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    /* Who prefetches b depends on the number of rows of a.
+       - For fewer than 9 rows, the hardware prefetches b.
+       - From 9 rows on, each row prefetches a share of b.
+       - If 9 is at most 3, the first of two or three rows prefetches all of b. */
+    const float *const ahead = b + 32 * b_row;
+    const int asks = rows >= 9;
+    int64_t r = 0;
+    if (r < rows && (!asks || rows < 4))
+        columns_v4(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
+    for (; r < rows; r++) {
+        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
+        if (asks && rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
+        columns_v4(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 16.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
+        columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
+        all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
 /* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
    separately, which reduces rounding errors. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
+    const float *factor, float *compensation, const int64_t early)
 {
     const int64_t first = update == 0 && steps > 2 * span ? span : steps;
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
+        factor, compensation, early);
     if (update == 0)
         for (int64_t t = first; t < steps; t += span)
             block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
+                c_row, 1, NULL, NULL, early);
 }
 
 /* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
@@ -501,7 +698,7 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation, const int64_t early)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
@@ -509,18 +706,18 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
         switch (tail >= 0 ? tail : rows - r) {
         case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f, left ? left + r * c_row : NULL, early); break;
         case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f, left ? left + r * c_row : NULL, early); break;
         case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f, left ? left + r * c_row : NULL, early); break;
         case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f, left ? left + r * c_row : NULL, early); break;
         case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f, left ? left + r * c_row : NULL, early); break;
         }
     }
 }
@@ -541,17 +738,17 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
             for (int64_t r = 0; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
         case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
         case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
         case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
         case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
         case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
                 }
         }
     }
@@ -566,17 +763,26 @@ TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lan
 }
 
 /* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation, const int64_t early)
 {
     const int64_t x = lanes_in_blocks_v4(vectors, lanes);
     blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
+        factor, compensation, early);
     if (x < lanes)
         narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* Computes the product without prefetching, because b is in a cache. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, 0);
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
@@ -598,7 +804,7 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
+                update, f, left ? left + r * c_row : NULL, 0);
         }
         dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
             c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
@@ -606,6 +812,39 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
     if (x < lanes)
         narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
+TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_v4 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4(b + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
+}
+
+/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 128 lanes at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
+            factor, compensation, 0 || rows < 9 ? 0 : 32);
+    }
 }
 
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
@@ -622,6 +861,28 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         }
         dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
             update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v4, so that results round equally. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[128 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -644,6 +905,20 @@ TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
         c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+}
+TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -791,6 +1066,313 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
     /* out = sum, transposed back */
     transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void softmax_tree_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = q_tile * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v4(query + d * 64 + r, load_v4(q_tile + d * 64 + r) * 0.18033688f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v4 APART void softmax_tree_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 16) {
+        store_v4(carried_max + r, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + r, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void softmax_tree_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const uint8_t *const tree_array = call->params->tree;
+    const int64_t tree_array_stride_0 = call->at.tree[0];
+    const int64_t tree_array_stride_1 = call->at.tree[1];
+    const int64_t tree_array_stride_2 = call->at.tree[2];
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 16) {
+        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
+            }
+        }
+    }
+    for (struct run j = {chunk * 1024, chunk * 1024}; next_run(&j, &call->mask_tiles[0], b * n_q, n_q + (b * n_q), 128,
+        min(n_k, (chunk + 1) * 1024));) {
+        const int64_t j0 = j.from, j1 = j.to;
+        const struct ids ids_0 = flags_of_tiles(&call->mask_tiles[0], b * n_q, n_q + (b * n_q), j0, j1);
+            /* of the tile of j */
+        if (!(0 < ids_0.max)) continue; /* no query sees a key of the tile */
+        /* score[r][j] = sum over d of query_turned * k */
+        dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if (((0 < ids_0.min) ? n_k : 0) < j1) { /* the tile is partly outside the mask */
+            /* score = select(0 < id(tree, (b * n_q) + (r % n_q), j), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v4(score + r * 144 + j, pick_v4(flags_of_lanes_v4(tree_array + b * tree_array_stride_0 + (r %
+                        n_q) * tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_2,
+                        n_k - (j0 + j)), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lanes_max = splat_v4(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
+                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
+            }
+            const float largest = lane_max_v4(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 16) {
+            const vec_v4 old_max_0 = load_v4(old_max + r);
+            const vec_v4 old_max_new1 = exp2_v4(old_max_0 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, old_max_new1);
+            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new1);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(score + r * 144 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect((((0 < ids_0.min) ? n_k : 0) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v4 in_region[8] = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    in_region[j / 16] = flags_of_lanes_v4(tree_array + b * tree_array_stride_0 + (r % n_q) *
+                        tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_2, n_k - (j0 + j));
+                }
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, in_region);
+            }
+        } else
+            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v4 APART void softmax_tree_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 16) {
+            const vec_v4 carried_max_2 = load_v4(carried_max + r);
+            const vec_v4 before_max_new3 = carried_max_2;
+            const vec_v4 state_max_4 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new5 = max_v4(load_v4(carried_max + r), state_max_4);
+            store_v4(carried_max + r, carried_max_new5);
+            const vec_v4 carried_factor_new6 = exp2_v4(before_max_new3 - carried_max_new5);
+            store_v4(carried_factor + r, carried_factor_new6);
+            const vec_v4 slot_factor_new7 = exp2_v4(state_max_4 - carried_max_new5);
+            store_v4(slot_factor + r, slot_factor_new7);
+            const vec_v4 carried_sum_8 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_8 * carried_factor_new6);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new6);
+            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new7, splat_v4(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_9 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_10 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_9 * carried_factor_10);
+                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
+                        carried_factor_10);
+                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v4 APART void softmax_tree_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float carried_sum_11 = carried_sum[r];
+                store_v4(result + r * 64 + e, (carried_sum_11 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
+                    / carried_sum_11);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET_v4 static void softmax_tree_few_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_tree_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_tree_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_tree_few_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_tree_few_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_tree_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
+}
 #endif
 
 /* ==== x86-64-v3 ==== */
@@ -805,6 +1387,7 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
 typedef float vec_v3 __attribute__((vector_size(32)));
 typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
@@ -812,6 +1395,8 @@ TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 /* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
+
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
@@ -829,6 +1414,39 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+/* Returns the sum over the lanes of x. */
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
+TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
+{
+    x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
+    x = max_v3(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
+    x = max_v3(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6));
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
+TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(t[r],
+            t[r + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    UNROLL for (int r = 0; r < 8; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(t[r],
+            t[r + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    UNROLL for (int r = 0; r < 8; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
+            t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    return t[0];
 }
 
 /* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
@@ -975,6 +1593,16 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
    in registers. `update` says how c changes:
    - 0: c = sum
@@ -1011,6 +1639,97 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
                 : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
     }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
+   - whole: b has all 8 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 8 rows to prefetch, or NULL */
+TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_v3 t[8];
+    UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
+    for (int64_t first = 0; first < steps; first += 64)
+        UNROLL for (int k = 0; k < 8; k++) {
+            if (ahead) fetch_v3(1, min(64, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 64, steps); s += 8)
+                t[k] += load_v3(a + s) *
+                    (wide ? load_v3(wide + k * steps + s) : load_v3(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v3(c, lane_sums_v3(t));
+}
+
+/* Like columns_v3, for up to 4 rows of a. The rows share the loads of b. */
+TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
+    const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    vec_v3 t[4][8];
+    UNROLL for (int k = 0; k < 8; k += 2) {
+        const float *const wide_k = wide ? wide + k * steps : NULL;
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_v3 sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v3){0};
+        fetch_v3(2, steps, b + (k + 32) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 8) {
+            const vec_v3 x0 = wide ? load_v3(wide_k + s) : load_v3(first + s),
+                x1 = wide ? load_v3(wide_k + steps + s) : load_v3(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_v3 y = load_v3(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
+}
+
+/* Like columns_v3, for any number of rows of a. */
+TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v3(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_v3(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_v3(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_v3(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_v3(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 8.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) {
+        columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
+        all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
@@ -1140,6 +1859,45 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
+TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_v3 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v3(b + v * 8);
+    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
+}
+
+/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 64 lanes at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes;
+            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            asked = ask;
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
+    }
+}
+
 /* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1154,6 +1912,28 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         }
         dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
             update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v3, so that results round equally. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[128 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1176,6 +1956,20 @@ TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
         c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_v3(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+}
+TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1327,6 +2121,313 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
     /* out = sum, transposed back */
     transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void softmax_tree_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = q_tile * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_v3(query + d * 64 + r, load_v3(q_tile + d * 64 + r) * 0.18033688f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET_v3 APART void softmax_tree_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 8) {
+        store_v3(carried_max + r, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + r, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void softmax_tree_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const uint8_t *const tree_array = call->params->tree;
+    const int64_t tree_array_stride_0 = call->at.tree[0];
+    const int64_t tree_array_stride_1 = call->at.tree[1];
+    const int64_t tree_array_stride_2 = call->at.tree[2];
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 8) {
+        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    for (struct run j = {chunk * 1024, chunk * 1024}; next_run(&j, &call->mask_tiles[0], b * n_q, n_q + (b * n_q), 128,
+        min(n_k, (chunk + 1) * 1024));) {
+        const int64_t j0 = j.from, j1 = j.to;
+        const struct ids ids_0 = flags_of_tiles(&call->mask_tiles[0], b * n_q, n_q + (b * n_q), j0, j1);
+            /* of the tile of j */
+        if (!(0 < ids_0.max)) continue; /* no query sees a key of the tile */
+        /* score[r][j] = sum over d of query_turned * k */
+        dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if (((0 < ids_0.min) ? n_k : 0) < j1) { /* the tile is partly outside the mask */
+            /* score = select(0 < id(tree, (b * n_q) + (r % n_q), j), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t r = 0; r < rows; r++) {
+                    store_v3(score + r * 144 + j, pick_v3(flags_of_lanes_v3(tree_array + b * tree_array_stride_0 + (r %
+                        n_q) * tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_2,
+                        n_k - (j0 + j)), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lanes_max = splat_v3(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
+                    - j0, mask_v3), term, splat_v3(-INFINITY)));
+            }
+            const float largest = lane_max_v3(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 8) {
+            const vec_v3 old_max_0 = load_v3(old_max + r);
+            const vec_v3 old_max_new1 = exp2_v3(old_max_0 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, old_max_new1);
+            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new1);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(score + r * 144 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect((((0 < ids_0.min) ? n_k : 0) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_v3 in_region[16] = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    in_region[j / 8] = flags_of_lanes_v3(tree_array + b * tree_array_stride_0 + (r % n_q) *
+                        tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_2, n_k - (j0 + j));
+                }
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, in_region);
+            }
+        } else
+            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET_v3 APART void softmax_tree_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 8) {
+            const vec_v3 carried_max_2 = load_v3(carried_max + r);
+            const vec_v3 before_max_new3 = carried_max_2;
+            const vec_v3 state_max_4 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new5 = max_v3(load_v3(carried_max + r), state_max_4);
+            store_v3(carried_max + r, carried_max_new5);
+            const vec_v3 carried_factor_new6 = exp2_v3(before_max_new3 - carried_max_new5);
+            store_v3(carried_factor + r, carried_factor_new6);
+            const vec_v3 slot_factor_new7 = exp2_v3(state_max_4 - carried_max_new5);
+            store_v3(slot_factor + r, slot_factor_new7);
+            const vec_v3 carried_sum_8 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_8 * carried_factor_new6);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new6);
+            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new7, splat_v3(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_9 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_10 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_9 * carried_factor_10);
+                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
+                        carried_factor_10);
+                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET_v3 APART void softmax_tree_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float carried_sum_11 = carried_sum[r];
+                store_v3(result + r * 64 + e, (carried_sum_11 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
+                    / carried_sum_11);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET_v3 static void softmax_tree_few_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_tree_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_tree_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_tree_few_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_tree_few_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_tree_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
+}
 #endif
 
 /* ==== generic ==== */
@@ -1339,12 +2440,15 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
 typedef float vec_any __attribute__((vector_size(16)));
 typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
 /* Returns a in the lanes of the mask, and b in the other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
+static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
@@ -1362,6 +2466,34 @@ INLINE vec_any exp2_any(vec_any x)
     p = p * f + 0.69314719f;
     p = p * f + 1.0f;
     return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+/* Returns the sum over the lanes of x. */
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
+INLINE float lane_max_any(vec_any x)
+{
+    x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
+    x = max_any(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
+    return x[0];
+}
+
+/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
+INLINE vec_any lane_sums_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 4, 2, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 5, 3,
+            7);
+    UNROLL for (int r = 0; r < 4; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 1, 4, 5) + __builtin_shufflevector(t[r], t[r + 2], 2, 3, 6,
+            7);
+    return t[0];
 }
 
 /* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
@@ -1468,6 +2600,15 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
    in registers. `update` says how c changes:
    - 0: c = sum
@@ -1503,6 +2644,97 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
     }
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
+   - whole: b has all 4 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 4 rows to prefetch, or NULL */
+INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_any t[4];
+    UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
+    for (int64_t first = 0; first < steps; first += 32)
+        UNROLL for (int k = 0; k < 4; k++) {
+            if (ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 32, steps); s += 4)
+                t[k] += load_any(a + s) *
+                    (wide ? load_any(wide + k * steps + s) : load_any(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_any(c, lane_sums_any(t));
+}
+
+/* Like columns_any, for up to 4 rows of a. The rows share the loads of b. */
+INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    vec_any t[4][4];
+    UNROLL for (int k = 0; k < 4; k += 2) {
+        const float *const wide_k = wide ? wide + k * steps : NULL;
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_any sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_any){0};
+        fetch_any(2, steps, b + (k + 64) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 4) {
+            const vec_any x0 = wide ? load_any(wide_k + s) : load_any(first + s),
+                x1 = wide ? load_any(wide_k + steps + s) : load_any(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_any y = load_any(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
+}
+
+/* Like columns_any, for any number of rows of a. */
+INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_any(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_any(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_any(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_any(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_any(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 4.
+   - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
+INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) {
+        fetch_any(4, steps, b + 64 * b_row, b_row);
+        columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
+        all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
@@ -1632,6 +2864,45 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
+INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
+    int64_t b_step, float *c)
+{
+    vec_any sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_any(b + v * 4);
+    UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
+}
+
+/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a
+   time. If a has one row, b is read 32 lanes at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
+            int64_t x = 0;
+            for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes;
+            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            asked = ask;
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
+    }
+}
+
 /* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1646,6 +2917,28 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         }
         dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
             update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_any, so that results round equally. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float column[128 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
+                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
@@ -1668,6 +2961,20 @@ APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
+}
+APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+{
+    dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+}
+APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1819,33 +3126,367 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
     transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
+/* Initialises the states: they contain no keys yet. */
+APART void softmax_tree_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query = q_tile * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        for (int64_t d = 0; d < 64; d++) {
+            store_any(query + d * 64 + r, load_any(q_tile + d * 64 + r) * 0.18033688f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+}
+
+/* Initialises the states: they contain no keys yet. */
+APART void softmax_tree_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += 4) {
+        store_any(carried_max + r, splat_any(-FLT_MAX));
+        store_any(carried_sum + r, splat_any(0.0f));
+        store_any(carried_sum_compensation + r, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void softmax_tree_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const uint8_t *const tree_array = call->params->tree;
+    const int64_t tree_array_stride_0 = call->at.tree[0];
+    const int64_t tree_array_stride_1 = call->at.tree[1];
+    const int64_t tree_array_stride_2 = call->at.tree[2];
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += 4) {
+        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
+            }
+        }
+    }
+    for (struct run j = {chunk * 1024, chunk * 1024}; next_run(&j, &call->mask_tiles[0], b * n_q, n_q + (b * n_q), 128,
+        min(n_k, (chunk + 1) * 1024));) {
+        const int64_t j0 = j.from, j1 = j.to;
+        const struct ids ids_0 = flags_of_tiles(&call->mask_tiles[0], b * n_q, n_q + (b * n_q), j0, j1);
+            /* of the tile of j */
+        if (!(0 < ids_0.max)) continue; /* no query sees a key of the tile */
+        /* score[r][j] = sum over d of query_turned * k */
+        dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if (((0 < ids_0.min) ? n_k : 0) < j1) { /* the tile is partly outside the mask */
+            /* score = select(0 < id(tree, (b * n_q) + (r % n_q), j), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t r = 0; r < rows; r++) {
+                    store_any(score + r * 144 + j, pick_any(flags_of_lanes_any(tree_array + b * tree_array_stride_0 + (r
+                        % n_q) * tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_2,
+                        n_k - (j0 + j)), load_any(score + r * 144 + j), splat_any(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lanes_max = splat_any(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
+                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
+            }
+            const float largest = lane_max_any(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += 4) {
+            const vec_any old_max_0 = load_any(old_max + r);
+            const vec_any old_max_new1 = exp2_any(old_max_0 - load_any(state_max + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, old_max_new1);
+            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new1);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < rows; r++) {
+                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
+                    4224 + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(score + r * 144 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect((((0 < ids_0.min) ? n_k : 0) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                mask_any in_region[32] = {0};
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    in_region[j / 4] = flags_of_lanes_any(tree_array + b * tree_array_stride_0 + (r % n_q) *
+                        tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_2, n_k - (j0 + j));
+                }
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, in_region);
+            }
+        } else
+            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+APART void softmax_tree_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += 4) {
+            const vec_any carried_max_2 = load_any(carried_max + r);
+            const vec_any before_max_new3 = carried_max_2;
+            const vec_any state_max_4 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new5 = max_any(load_any(carried_max + r), state_max_4);
+            store_any(carried_max + r, carried_max_new5);
+            const vec_any carried_factor_new6 = exp2_any(before_max_new3 - carried_max_new5);
+            store_any(carried_factor + r, carried_factor_new6);
+            const vec_any slot_factor_new7 = exp2_any(state_max_4 - carried_max_new5);
+            store_any(slot_factor + r, slot_factor_new7);
+            const vec_any carried_sum_8 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_8 * carried_factor_new6);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new6);
+            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new7, splat_any(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_9 = load_any(carried + r * 64 + e);
+                    const float carried_factor_10 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_9 * carried_factor_10);
+                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
+                        carried_factor_10);
+                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+APART void softmax_tree_few_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float carried_sum_11 = carried_sum[r];
+                store_any(result + r * 64 + e, (carried_sum_11 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
+                    e) / carried_sum_11);
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t e = 0; e < 64; e++)
+        for (int64_t r = r0; r < r1; r++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+static void softmax_tree_few_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_tree_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_tree_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_tree_few_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_tree_few_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_tree_few_queries_any(call, task, part, iteration);
+    synchronise(part);
+}
+
 /* ==== which version this machine runs ==== */
 struct version {
     /* computes a task on one thread */
     void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
+    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
+    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
-static struct version version(int64_t n_k)
+/* Returns whether a few queries take less time one by one than as one tile. A single query has an overhead of 10
+   vectors, and a tile has an overhead of 40 vectors. Both were measured with AVX2 and SSE2. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
     (void)n_k;
 #if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
+    if (attn_x86_64_level() >= 4) {
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_tree_few_v4, .tile = 0,
+            .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_tree_rows_v4, .tile = 64, .own = 82944, .of_pair = 128};
+    }
 #endif
 #if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
+    if (attn_x86_64_level() >= 3) {
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_tree_few_v3, .tile = 0,
+            .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
         return (struct version){.rows = softmax_tree_rows_v3, .tile = 64, .own = 82944, .of_pair = 128};
+    }
 #endif
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_tree_few_any, .tile = 0,
+        .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
     return (struct version){.rows = softmax_tree_rows_any, .tile = 64, .own = 82944, .of_pair = 128};
+}
+
+enum { MANY_ROWS = 1 << 30 };
+
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if a call saves values or has many
+   queries, because its queries are in the lanes. */
+static int64_t rows_of(const struct attn_problem *p)
+{
+    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
+    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
 }
 
 
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own;
+    return v->own + v->shared + v->slots * v->slot;
 }
 
 /* ==== the interface ==== */
@@ -1874,6 +3515,20 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
     (void)bytes_a_thread;
     return 1;
 #endif
+}
+
+/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
+   `threads` threads. OpenMP may have started fewer. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = number;
+    part->threads = there;
+    part->work = workspace + (size_t)number * v->own;
+    part->shared = workspace + all * v->own;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
 }
 
 size_t softmax_tree_params_size(void)
@@ -1929,6 +3584,19 @@ static int set_strides(struct call *call)
             params->tree, sizeof *params->tree);
 
     return error;
+}
+
+/* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
+static size_t max_bytes_a_thread(int64_t n_k)
+{
+    static const int64_t from[] = {0};
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
 }
 
 /* ==== tables of the tiles of masks ==== */
@@ -1990,15 +3658,14 @@ size_t softmax_tree_workspace(const struct attn_problem *problem)
     if (!problem) return 0;
     const size_t shared = call_bytes(problem);
     size_t bytes = first_bytes_a_thread();
-    const struct version this = version(problem->n_k);
-    if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
+    if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
     return bytes_fit(shared) ? shared + bytes * threads_served(problem) : 0;
 }
 
 /* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
-    return v->rows != NULL;
+    return v->rows || v->head;
 }
 
 /* A call of a version. */
@@ -2017,6 +3684,7 @@ struct work {
     int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
     unsigned char *workspace;
     size_t bytes; /* bytes of workspace per thread */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
 /* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
@@ -2046,9 +3714,25 @@ static void work_on(void *work)
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
+    struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct version *const this = job->this;
-        for (; task - first < job->alone; task = take_task(w)) this->rows(job->call, task - first, own);
+        part.shared = own + this->own;
+        part.slots = part.shared + this->shared;
+        for (; task - first < job->alone; task = take_task(w)) {
+            if (this->head)
+                this->head(job->call, task - first, &part);
+            else
+                this->rows(job->call, task - first, own);
+        }
+    }
+    part.segments = 0;
+    part.threads = w->threads;
+    for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
+        if (!job->this->head || job->alone == job->tasks) continue;
+        synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
+        together(job->this, w->threads, number, w->there, w->workspace, &part);
+        for (task = job->alone; task < job->tasks; task++) job->this->head(job->call, task, &part);
     }
 }
 
@@ -2078,7 +3762,7 @@ static int count_tasks(struct job *job, int threads)
     int64_t tasks = p->batch * heads;
     tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
     job->tasks = job->alone = tasks;
-    (void)threads;
+    if (this->head && this->together) job->alone = this->together > 1 ? 0 : tasks / threads * threads;
     return 0;
 }
 
@@ -2155,13 +3839,13 @@ int softmax_tree_forward(const struct attn_problem *problem, const struct softma
     const int wrong = set_strides(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k);
+    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
         given = !all ? 0 : all > shared ? all - shared : 1;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
     size_t max_bytes = first_bytes_a_thread();
-    if (bytes > max_bytes) max_bytes = bytes;
+    if (max_bytes_a_thread(call.p.n_k) > max_bytes) max_bytes = max_bytes_a_thread(call.p.n_k);
     unsigned char *const work = (unsigned char *)workspace + shared;
     const int threads = thread_count(problem, given, max_bytes);
     if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;

@@ -26,7 +26,7 @@ static bool side_by_side(const struct rows *x, const struct value *v)
    follow members in v. */
 static bool looked_up(const struct rows *x, const struct value *v)
 {
-    /* The number of a row of integers counts query heads, so the last axis must stay one of queries. */
+    /* A number in an array of integers counts elements of its last axis, so this stays one of queries. */
     const bool ends = v->integers && v->rank > 0 && v->axes[v->rank - 1] == x->query;
     return v->operands == 0 && (ends || !side_by_side(x, v));
 }
@@ -53,7 +53,7 @@ static bool reads_lists_of_heads(const struct rows *x, const struct expr *e)
 static const char *reason_against(const struct rows *x, const struct graph *g, const struct value *v, int stream)
 {
     const bool query = value_has_axis(v, x->query), member = value_has_axis(v, x->member);
-    if (looked_up(x, v) && query) return "an array has an axis of queries but no axis of heads";
+    if (looked_up(x, v) && query && !v->integers) return "an array has an axis of queries but no axis of heads";
     if (looked_up(x, v) && member && multiplied(g, v)) return "a product has a matrix for each head";
     if (v->where && reads_lists_of_heads(x, v->where)) return "query heads have different lists of blocks";
     if (member && !query && value_has_axis(v, stream)) return "a value is computed for each key and query head";

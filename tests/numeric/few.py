@@ -73,6 +73,16 @@ SPECS = {
               'shape': {'head_dim': 16}},
     'with-gradients': {'similarity': 'softmax', 'mask': 'causal', 'emit': ['forward', 'backward'],
                        'shape': {'head_dim': 16}},
+    # Each query sees one range of keys, which the call gives.
+    'ranges': {'arrays': {'first': {'shape': ['B', 'Nq'], 'type': 'int'}, 'end': {'shape': ['B', 'Nq'], 'type': 'int'},
+                          'sink': {'shape': ['H']}}, 'similarity': 'softmax', 'normalize': {'sink': 'sink[h]'},
+               'mask': {'expr': 'first[b][row] <= j && j < end[b][row] + 40'}, 'dtype': 'f16', 'shape': {'head_dim': 16}},
+    'ranges-by-head': {'arrays': {'end': {'shape': ['B', 'H', 'Nq'], 'type': 'int'}}, 'similarity': 'softmax',
+                       'mask': {'expr': 'j < end[b][h][row]'}, 'shape': {'head_dim': 16}},
+    'tree': {'arrays': {'tree': {'shape': ['B', 'Nq', 'Nk'], 'type': 'bool'}}, 'similarity': 'softmax',
+             'mask': {'expr': 'tree[b][row][j]'}, 'dtype': 'bf16', 'shape': {'head_dim': 24}},
+    'pair-ids': {'arrays': {'id': {'shape': ['B', 'Nq', 'Nk'], 'type': 'int'}}, 'similarity': 'softmax',
+                 'mask': {'all': ['causal', {'expr': 'id[b][row][j] % 3 == 0'}]}, 'shape': {'head_dim': 16}},
     # Many heads that share keys take the place of queries.
     'values': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'values-bf16': {'similarity': {'softmax': {'cap': 5.0}}, 'mask': 'causal', 'dtype': 'bf16',
@@ -85,6 +95,8 @@ SPECS = {
                    'shape': {'head_dim': 16, 'value_dim': 7, 'values': 'keys'}},
     'values-documents': {'similarity': 'softmax', 'mask': {'all': ['causal', 'document']},
                          'shape': {'head_dim': 16, 'value_dim': 12, 'values': 'keys'}},
+    'values-ranges': {'arrays': {'end': {'shape': ['B', 'Nq'], 'type': 'int'}}, 'similarity': 'softmax',
+                      'mask': {'expr': 'j < end[b][row]'}, 'shape': {'head_dim': 16, 'value_dim': 8, 'values': 'keys'}},
     'values-dense': {'similarity': {'softmax': {'bias': 'dense'}}, 'mask': 'causal',
                      'shape': {'head_dim': 16, 'value_dim': 8, 'values': 'keys'}},
     'values-hedgehog': {'similarity': {'linear': {'features': 'hedgehog'}}, 'mask': 'causal', 'algorithm': 'quadratic',
@@ -100,7 +112,7 @@ MANY_HEADS = [(1, 130, 40, 1, 2), (1, 1030, 66, 2, 1), (1, 1, 32, 1, 3), (5, 70,
 THREADS = [1, 2, 3, 7]
 # Specs whose kernels have no loops for few queries.
 WITHOUT = {name: 'its map has a matrix for each head' for name in ('hedgehog', 'values-hedgehog')}
-WITHOUT_HEADS = ('values-documents', 'values-dense', *WITHOUT)
+WITHOUT_HEADS = ('values-documents', 'values-dense', 'values-ranges', *WITHOUT)
 
 
 def kernel_of(folder, suite, name, spec, target):
