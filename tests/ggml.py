@@ -5,8 +5,8 @@ import os
 
 import numpy as np
 
-F32, F16, Q4_0, Q8_0, BF16 = 0, 1, 2, 8, 30
-TYPES = {'f32': F32, 'f16': F16, 'bf16': BF16, 'q8_0': Q8_0, 'q4_0': Q4_0}
+TYPES = {'f32': 0, 'f16': 1, 'bf16': 30, 'i32': 26, 'q8_0': 8, 'q4_0': 2}
+PLAIN = {'f32': np.float32, 'f16': np.float16, 'i32': np.int32}
 P, I, L, F = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_float
 
 
@@ -38,12 +38,18 @@ class Ggml:
         raise AttributeError(name)
 
     def backend(self, path):
-        """Loads a backend, and returns it with its device."""
+        """Loads a backend with two threads, and returns it with its device."""
         library = self('ggml_backend_load', P, ctypes.c_char_p)(os.fsencode(path))
         if not library:
             return None, None
         device = self('ggml_backend_reg_dev_get', P, P, ctypes.c_size_t)(library, 0)
-        return self('ggml_backend_dev_init', P, P, P)(device, None), device
+        backend = self('ggml_backend_dev_init', P, P, P)(device, None)
+        self.set_threads(library, backend, 2)
+        return backend, device
+
+    def set_threads(self, library, backend, threads):
+        address = self('ggml_backend_reg_get_proc_address', P, P, ctypes.c_char_p)(library, b'ggml_backend_set_n_threads')
+        ctypes.CFUNCTYPE(None, P, I)(address)(backend, threads)
 
 
 class Graph:
@@ -70,8 +76,8 @@ class Graph:
 
     def stored(self, array, kind):
         """Returns the bytes of the array in a type of ggml."""
-        if kind in ('f32', 'f16'):
-            return np.ascontiguousarray(array, {'f32': np.float32, 'f16': np.float16}[kind])
+        if kind in PLAIN:
+            return np.ascontiguousarray(array, PLAIN[kind])
         flat = np.ascontiguousarray(array, np.float32)
         rows, columns = flat.size // flat.shape[-1], flat.shape[-1]
         size = self.ggml('ggml_row_size', ctypes.c_size_t, I, L)(TYPES[kind], columns) * rows

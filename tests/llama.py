@@ -18,7 +18,7 @@ from suite import ROOT, Failure, Skip, Suite, cached, check, execute
 
 EPSILON = {'f32': 2e-6, 'f16': 1e-3, 'bf16': 8e-3}   # our error, relative to the largest element
 LOOSE = 2e-2                                         # that of ggml, which sums in f16
-SIZES = {80: ('f32', 'f16', 'bf16'), 576: ('f16',)}  # the kernels that are compiled
+SIZES = {64: ('f32', 'f16', 'bf16'), 576: ('f16',)}  # the kernels that are compiled
 
 
 def folder_of_ggml():
@@ -161,6 +161,56 @@ def flash(backends, kind, size):
     return 'largest errors: %.1e; ggml %.1e' % tuple(np.max(said, 0))
 
 
+def delta(backends, channels):
+    """The gated delta rule, with fewer key heads than heads. The states follow the results, transposed."""
+    rng, size, (sequences, heads, groups) = np.random.default_rng(3), 64, (2, 6, 2)
+    worst = []
+    for n in 96, 109, 163:
+        q, k = (rng.standard_normal((sequences, n, groups, size)) for _ in range(2))
+        k /= np.linalg.norm(k, axis=-1, keepdims=True)
+        v = rng.standard_normal((sequences, n, heads, size))
+        gate = -rng.random((sequences, n, heads, size if channels else 1)) ** 4
+        rate = rng.random((sequences, n, heads, 1))
+        given = rng.standard_normal((sequences, heads, size, size))
+        state, rows = given.swapaxes(-1, -2).copy(), []
+        for t in range(n):
+            qt, kt = (np.tile(x[:, t], (1, heads // groups, 1)) for x in (q, k))   # head h uses h % groups
+            state *= np.exp(gate[:, t])[..., None]
+            corrected = rate[:, t] * (v[:, t] - np.einsum('bhde,bhd->bhe', state, kt))
+            state += np.einsum('bhd,bhe->bhde', kt, corrected)
+            rows.append(np.einsum('bhde,bhd->bhe', state, qt) * size ** -0.5)
+        expected = np.concatenate([np.stack(rows, 1).ravel(), state.swapaxes(-1, -2).ravel()])
+        g = ggml.Graph(backends.ggml, backends.cpu)
+        out = backends.ggml('ggml_gated_delta_net', ggml.P, *[ggml.P] * 7, ggml.L)(
+            g.context, *(g.tensor(x) for x in (q, k, v, gate, rate, given)), 1)
+        worst.append(backends.compare(64, g, out, expected, EPSILON['f32']))
+    return 'largest errors: %.1e; ggml %.1e' % tuple(np.max(worst, 0))
+
+
+def scan(backends):
+    """The scan of Mamba-2. `ids` says which state each sequence continues."""
+    rng, size, (sequences, heads, groups) = np.random.default_rng(4), 64, (2, 6, 2)
+    n, states = 330, 5
+    x = rng.standard_normal((sequences, n, heads, 64))
+    step = rng.standard_normal((sequences, n, heads))
+    decay = -rng.random((heads, 1)) * 3
+    b, c = (rng.standard_normal((sequences, n, groups, size)) for _ in range(2))
+    given = rng.standard_normal((states, heads, 64, size))
+    ids = np.array([4, 1], np.int32)
+    state, rows = given[ids].copy(), []
+    for t in range(n):
+        soft = np.log1p(np.exp(step[:, t]))
+        bt, ct = (np.repeat(y[:, t], heads // groups, 1) for y in (b, c))
+        state = (state * np.exp(soft * decay[:, 0])[..., None, None] +
+                 np.einsum('bhe,bhd->bhed', x[:, t] * soft[..., None], bt))
+        rows.append(np.einsum('bhed,bhd->bhe', state, ct))
+    expected = np.concatenate([np.stack(rows, 1).ravel(), state.ravel()])
+    g = ggml.Graph(backends.ggml, backends.cpu)
+    out = backends.ggml('ggml_ssm_scan', ggml.P, *[ggml.P] * 8, ggml.L)(
+        g.context, *(g.tensor(y) for y in (given, x, step, decay, b, c)), g.tensor(ids, 'i32'), 1)
+    return 'largest errors: %.1e; ggml %.1e' % tuple(backends.compare(64, g, out, expected, EPSILON['f32']))
+
+
 class Lazy:
     """The backends, which the first case loads. Cases run one after another."""
 
@@ -184,6 +234,9 @@ def main():
     for size, kinds in SIZES.items():
         for kind in kinds:
             suite.case('flash-%s-%d' % (kind, size), lambda folder, *which: flash(backends(), *which), kind, size)
+    suite.case('delta', lambda folder: delta(backends(), False))
+    suite.case('delta-channels', lambda folder: delta(backends(), True))
+    suite.case('scan', lambda folder: scan(backends()))
     return suite.run()
 
 

@@ -17,6 +17,8 @@ static const struct operation {
     enum ggml_status (*compute)(struct context *, const struct ggml_tensor *);
 } operations[] = {
     {GGML_OP_FLASH_ATTN_EXT, "FLASH_ATTN_EXT", attention_supported, attention_compute},
+    {GGML_OP_GATED_DELTA_NET, "GATED_DELTA_NET", delta_supported, delta_compute},
+    {GGML_OP_SSM_SCAN, "SSM_SCAN", scan_supported, scan_compute},
 };
 
 static const struct operation *find_operation(enum ggml_op op)

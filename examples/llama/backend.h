@@ -74,5 +74,9 @@ void mask_numbers(struct context *context, const struct ggml_tensor *mask, int64
 
 bool attention_supported(const struct ggml_tensor *op);
 enum ggml_status attention_compute(struct context *context, const struct ggml_tensor *op);
+bool delta_supported(const struct ggml_tensor *op);
+enum ggml_status delta_compute(struct context *context, const struct ggml_tensor *op);
+bool scan_supported(const struct ggml_tensor *op);
+enum ggml_status scan_compute(struct context *context, const struct ggml_tensor *op);
 
 #endif
