@@ -604,7 +604,9 @@ const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, 
                            const struct expr *x, const struct expr *to)
 {
     return expr_intern(m, (struct expr){.op = op,
-                                        .type = op == EXPR_ANY_ID ? TYPE_BOOL : TYPE_INT,
+                                        .type = op == EXPR_ANY_ID    ? TYPE_BOOL
+                                                : op == EXPR_ELEMENT ? TYPE_REAL
+                                                                     : TYPE_INT,
                                         .arg = {row, x, to},
                                         .name = name_in(m, name)});
 }
@@ -618,7 +620,7 @@ static const char *read_here(const struct expr *e)
 
 bool expr_is_of_ids(enum expr_op op)
 {
-    return op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID || op == EXPR_ANY_ID;
+    return op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID || op == EXPR_ANY_ID || op == EXPR_ELEMENT;
 }
 
 bool expr_reads_ids(const struct expr *e)

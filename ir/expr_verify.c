@@ -13,7 +13,7 @@ uint32_t expr_axes(const struct expr *e)
 
 bool expr_ids_along(const struct expr *e, uint32_t axes)
 {
-    if (e->op == EXPR_ID && expr_axes(e) & axes) return true;
+    if ((e->op == EXPR_ID || e->op == EXPR_ELEMENT) && expr_axes(e) & axes) return true;
     for (int k = 0; k < expr_arity(e->op); k++)
         if (expr_ids_along(e->arg[k], axes)) return true;
     return false;

@@ -309,9 +309,10 @@ static void sweep(struct graph *g, bool arrays)
 {
     int *number = arena_alloc(g->module->arena, (size_t)g->values * sizeof *number);
     for (int o = 0; o < g->outputs; o++) number[g->output[o].value] = 1;
-    for (int v = 0; v < g->values; v++) { /* Integer parameters stay, because expressions read them by name. */
+    for (int v = 0; v < g->values; v++) { /* Parameters that expressions read by name stay. */
         const enum graph_op op = g->value[v].op;
-        number[v] |= g->value[v].integers || (arrays && (op == GRAPH_INPUT || op == GRAPH_PARAM));
+        number[v] |= g->value[v].integers || g->value[v].by_name ||
+                     (arrays && (op == GRAPH_INPUT || op == GRAPH_PARAM));
     }
     for (int v = g->values - 1; v >= 0; v--) {
         if (!number[v]) continue;
@@ -351,10 +352,10 @@ int graph_summed(const struct value *v)
 bool graph_value_equal(const struct value *a, const struct value *b)
 {
     if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->bytes != b->bytes ||
-        a->sums != b->sums || a->within.row != b->within.row || a->rank != b->rank || a->operands != b->operands ||
-        a->expr != b->expr || a->fold != b->fold || memcmp(&a->init, &b->init, sizeof a->init) != 0 ||
-        a->where != b->where || a->online != b->online || a->power != b->power || a->keep != b->keep ||
-        a->data != b->data || a->backward != b->backward)
+        a->by_name != b->by_name || a->sums != b->sums || a->within.row != b->within.row || a->rank != b->rank ||
+        a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
+        memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online ||
+        a->power != b->power || a->keep != b->keep || a->data != b->data || a->backward != b->backward)
         return false;
     if ((a->name || b->name) && (!a->name || !b->name || strcmp(a->name, b->name) != 0)) return false;
     if ((a->within.of || b->within.of) && (!a->within.of || !b->within.of || strcmp(a->within.of, b->within.of) != 0))

@@ -386,7 +386,7 @@ static void eval_value(struct evaluation *e, int number, const struct tensor *in
     case GRAPH_REDUCE: eval_fold(e, number, out); break;
     case GRAPH_SOLVE: eval_solve(e, number, out); break;
     }
-    if (v->integers) {
+    if (v->integers || v->by_name) {
         const int64_t length = v->rank ? e->size[v->axes[v->rank - 1]] : 1;
         ids_add(&e->ids, v->name, out, size / length, length);
     }
@@ -409,14 +409,14 @@ static const char *evaluate(const struct graph *g, const struct problem_size *si
     if (!e.data || !last_use) fail(&e, "the interpreter ran out of memory");
     for (int v = 0; v < g->values && !e.error; v++)
         for (int k = 0; k < g->value[v].operands; k++) last_use[g->value[v].operand[k].of] = v;
-    /* Integer parameters come first, because any expression may read them. */
+    /* Parameters that any expression may read by name come first. */
     for (int v = 0; v < g->values && !e.error; v++) {
-        if (!g->value[v].integers) continue;
+        if (!g->value[v].integers && !g->value[v].by_name) continue;
         last_use[v] = g->values;
         eval_value(&e, v, in, count);
     }
     for (int v = 0; v < g->values && !e.error; v++) {
-        if (!g->value[v].integers) eval_value(&e, v, in, count);
+        if (!g->value[v].integers && !g->value[v].by_name) eval_value(&e, v, in, count);
         for (int u = 0; u <= v; u++)
             if (last_use[u] <= v && !graph_is_output(g, u)) {
                 free(e.data[u]);

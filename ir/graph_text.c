@@ -41,6 +41,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
     if (v->name) text_add(out, "%s ", v->name);
     if (v->origin != ORIGIN_LEARNED) text_add(out, "%s ", origin_name(v->origin));
     if (v->integers) text_add(out, "%s ", dtype_name(v->bytes ? DTYPE_U8 : DTYPE_I32));
+    if (v->by_name) text_add(out, "by_name ");
     if (v->sums) text_add(out, "sums ");
     if (v->backward) text_add(out, "backward ");
     if (v->op == GRAPH_REDUCE) {
@@ -148,7 +149,8 @@ static void read_value(struct reader *r, struct graph *g)
     enum origin origin = made == GRAPH_PARAM ? read_origin(r) : ORIGIN_LEARNED;
     const bool given = made == GRAPH_PARAM && origin == ORIGIN_LEARNED,
                bytes = given && reader_take(r, dtype_name(DTYPE_U8)),
-               integers = bytes || (given && reader_take(r, dtype_name(DTYPE_I32)));
+               integers = bytes || (given && reader_take(r, dtype_name(DTYPE_I32))),
+               by_name = given && !integers && reader_take(r, "by_name");
     const bool sums = made == GRAPH_INPUT && reader_take(r, "sums"),
                backward = made == GRAPH_SOLVE && reader_take(r, "backward");
     enum fold fold = FOLD_SUM;
@@ -172,6 +174,7 @@ static void read_value(struct reader *r, struct graph *g)
         number = graph_random(g, name, origin, rank, axes);
         g->value[number].integers = integers;
         g->value[number].bytes = bytes;
+        g->value[number].by_name = by_name;
         return;
     case GRAPH_TABLE:
         number = graph_table(g, name, rank, axes, reader_table(r, rank, axes));

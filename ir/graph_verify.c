@@ -52,6 +52,8 @@ static const char *named_check(const struct graph *g, int number)
             return arena_printf(m->arena, "%%%d is called '%s' too", u, v->name);
     if (v->integers && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED)) return "integers must be a parameter";
     if (v->bytes && !v->integers) return "only integers can be bytes";
+    if (v->by_name && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED || v->integers))
+        return "only a real parameter of the caller can have 'by_name'";
     if (v->sums && (v->op != GRAPH_INPUT || v->rank < 1 || m->axis[v->axes[v->rank - 1]].source != SIZE_CONSTANT))
         return "only an input with a constant last axis can have 'sums'";
     if (v->within.of && (v->op != GRAPH_INPUT || v->sums)) return "only an array of the caller can be within another";
@@ -168,11 +170,12 @@ static bool has_ids(const void *program, const char *name)
 {
     const struct graph *g = program;
     for (int v = 0; v < g->values; v++)
-        if (g->value[v].integers && g->value[v].name && strcmp(g->value[v].name, name) == 0) return true;
+        if ((g->value[v].integers || g->value[v].by_name) && g->value[v].name && strcmp(g->value[v].name, name) == 0)
+            return true;
     return false;
 }
 
-/* Checks integer parameters. No operand may refer to one. Names in expressions must exist. */
+/* Checks parameters that expressions read by name. No operand may refer to integers. Names must exist. */
 static const char *ids_check(const struct graph *g, const struct value *v)
 {
     const char *unknown = expr_unknown_ids(v->expr, has_ids, g);

@@ -35,6 +35,13 @@ int64_t ids_read(struct ids *ids, const char *name, int64_t row, int64_t x)
     return data ? (int64_t)data[x < length ? x : length - 1] : 0;
 }
 
+double ids_real(struct ids *ids, const char *name, int64_t row, int64_t x)
+{
+    int64_t length;
+    const double *const data = ids_row(ids, name, row, &length);
+    return data ? data[x < 0 ? 0 : x < length ? x : length - 1] : 0;
+}
+
 int64_t ids_extreme(struct ids *ids, const char *name, int64_t first, int64_t end, int64_t from, int64_t to,
                     bool largest)
 {

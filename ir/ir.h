@@ -155,8 +155,7 @@ struct expr {
        - EXPR_INDEX, SIZE, LO, HI: the axis */
     int64_t integer;
     const struct draw *draw; /* used by EXPR_DRAWN */
-    /* Used by EXPR_ID, MIN_ID, MAX_ID and ANY_ID. It is the name of the integer parameter. Equal names have equal
-       pointers. */
+    /* Used by the operations that expr_id makes. It is the name of the parameter. Equal names have equal pointers. */
     const char *name;
     struct expr *next; /* the next expression in its chain of `module.table` */
 };
@@ -223,14 +222,14 @@ int64_t random_word(uint64_t seed, int64_t x, int64_t y, int64_t z);
 /* Returns e with other arguments, three or fewer. Its name and its draw stay. */
 const struct expr *expr_with_args(struct module *m, const struct expr *e, const struct expr *const *arg);
 /* Makes an EXPR_ID, EXPR_MIN_ID, EXPR_MAX_ID or EXPR_ANY_ID. They read an integer parameter as rows of its last
-   axis. expr.def describes their arguments. (ids.c)
-   - EXPR_ID has only the arguments `row` and `x`; `to` is NULL.
+   axis. EXPR_ELEMENT reads a real parameter. expr.def describes their arguments. (ids.c)
+   - EXPR_ID and EXPR_ELEMENT have only the arguments `row` and `x`; `to` is NULL.
    - For the other operations, `row` is an EXPR_RANGE of rows. */
 const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *row,
                            const struct expr *x, const struct expr *to);
-bool expr_is_of_ids(enum expr_op op); /* true for EXPR_ID, EXPR_MIN_ID, EXPR_MAX_ID and EXPR_ANY_ID */
+bool expr_is_of_ids(enum expr_op op); /* true for the operations that expr_id makes */
 bool expr_reads_ids(const struct expr *e);
-/* Returns true if an EXPR_ID in e depends on one of the axes, which are bits. */
+/* Returns true if an EXPR_ID or EXPR_ELEMENT in e depends on one of the axes, which are bits. */
 bool expr_ids_along(const struct expr *e, uint32_t axes);
 /* Returns the name of the first integer parameter in e for which `known` returns false. Returns NULL if there is
    none. */
@@ -258,6 +257,8 @@ const double *ids_row(struct ids *ids, const char *name, int64_t row, int64_t *l
 int64_t ids_read(struct ids *ids, const char *name, int64_t row, int64_t x);
 int64_t ids_extreme(struct ids *ids, const char *name, int64_t first, int64_t end, int64_t from, int64_t to,
                     bool largest);
+/* Returns element x of a row of a real parameter, which ids_add has added. */
+double ids_real(struct ids *ids, const char *name, int64_t row, int64_t x);
 /* Returns true if an element of the rows from <= row < to is at least `low` and below `end`. */
 bool ids_any(struct ids *ids, const char *name, int64_t from, int64_t to, int64_t low, int64_t end);
 /* Builds x^power for power >= 0 by repeated squaring. */
@@ -431,6 +432,7 @@ struct value {
        refer to the parameter by name. */
     bool integers;
     bool bytes; /* if true, the integer elements are stored as U8 */
+    bool by_name; /* used by a real PARAM: if true, EXPR_ELEMENT may read elements, by the parameter's name */
     /* Used by INPUT. If true, the elements are sums that another program of the kernel computes. */
     bool sums;
     struct within within; /* used by INPUT */
@@ -611,6 +613,7 @@ struct array {
     /* Used by TILE inside a FOR with `block`. The tile stores the elements of this number of ranges of its last
        axis. 0 means only the current range. */
     int64_t held;
+    bool by_name; /* used by PARAM: if true, EXPR_ELEMENT may read elements, by the array's name */
     /* Used by INPUT and OUTPUT. If true, the elements are sums in the workspace. One program of a call computes
        them and another program reads them. Rows of queries are padded to whole vectors. */
     bool sums;

@@ -665,7 +665,8 @@ static void prepare_array(struct machine *e, int number, const struct tensor *in
         for (int64_t n = 0; n < elements; n++) data[n] = unwritten();
     if (a->kind == ARRAY_TABLE) memcpy(data, a->data, (size_t)elements * sizeof *data);
     const int64_t length = a->rank ? e->extent[number][a->rank - 1] : 1;
-    if (dtype_is_integer(a->dtype) && given && !e->error) ids_add(&e->ids, a->name, data, elements / length, length);
+    const bool by_name = dtype_is_integer(a->dtype) || a->by_name;
+    if (by_name && given && !e->error) ids_add(&e->ids, a->name, data, elements / length, length);
 }
 
 static void give_output(struct machine *e, double *out)

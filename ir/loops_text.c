@@ -226,6 +226,7 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
         if (a->offset >= 0) text_add(out, " @%lld", (long long)a->offset);
     } else
         axes_print(l->module, a->rank, a->axes, out);
+    if (a->by_name) text_add(out, " by_name");
     if (a->sums) text_add(out, " sums");
     within_print(l->module, &a->within, out);
     if (a->kind == ARRAY_TABLE) {
@@ -307,6 +308,7 @@ static void read_array(struct reader *r, struct loops *l)
         read_tile_axes(r, &a);
     else
         reader_axes(r, &a.rank, a.axes);
+    a.by_name = a.kind == ARRAY_PARAM && reader_take(r, "by_name");
     a.sums = (a.kind == ARRAY_INPUT || a.kind == ARRAY_OUTPUT) && reader_take(r, "sums");
     if (a.kind == ARRAY_INPUT && !a.sums) a.within = within_read(r);
     if (a.kind == ARRAY_TABLE) a.data = reader_table(r, a.rank, a.axes);

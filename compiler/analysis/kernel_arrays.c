@@ -300,6 +300,7 @@ static bool only_in_terms(const struct graph *g, int param)
 {
     bool *const terms = arena_alloc(g->module->arena, (size_t)g->values * sizeof *terms), only = false;
     struct prefix_sum found;
+    if (g->value[param].by_name) return false;
     for (int v = 0; v < g->values; v++)
         if (prefix_sum_of(g, v, &found)) only = terms[found.terms] = true;
     for (int v = 0; v < g->values; v++)

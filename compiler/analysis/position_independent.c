@@ -38,6 +38,7 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
     case EXPR_HI:
     case EXPR_DRAWN:
     case EXPR_RANDOM:
+    case EXPR_ELEMENT:
     case EXPR_ID:
     case EXPR_MIN_ID:
     case EXPR_MAX_ID:

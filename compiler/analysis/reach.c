@@ -82,7 +82,7 @@ static bool has_size_in_row(const struct module *m, const struct expr *e)
 static bool has_size(const struct module *m, const struct expr *e)
 {
     bool has = e->op == EXPR_SIZE && axis_is_sequence(&m->axis[e->integer]);
-    if (e->op == EXPR_ID) return has_size_in_row(m, e->arg[0]) || has_size(m, e->arg[1]);
+    if (e->op == EXPR_ID || e->op == EXPR_ELEMENT) return has_size_in_row(m, e->arg[0]) || has_size(m, e->arg[1]);
     const bool upto = e->op == EXPR_DRAWN &&
                       e->draw->upto; /* the number of blocks is the last operand, which draws with `upto` do not use */
     for (int k = 0; k < expr_arity(e->op) - upto && !has; k++) has = has_size(m, e->arg[k]);

@@ -17,6 +17,7 @@ struct reads {
     /* `tests` is true if a region reads the array. `skips` is true if loops or conditions skip tiles because of the
        array. */
     bool tests, skips;
+    bool subscripts; /* true if subscripts of other arrays read the array */
 };
 
 static bool names(const struct expr *e, const char *name, bool extremes)
@@ -51,6 +52,7 @@ static void walk(struct reads *r, const struct stmt *s)
         for (int k = 0; k < s->ranges; k++)
             r->skips |= names(s->range[k].from, r->name, false) || names(s->range[k].to, r->name, false);
         for (int k = 0; k < s->operands; k++) {
+            for (int n = 0; n < s->operand[k].rank; n++) r->subscripts |= names(s->operand[k].sub[n], r->name, false);
             if (strcmp(r->l->array[s->operand[k].of].name, r->name) != 0) continue;
             const struct axis *const first = s->rank == 1 ? &r->l->module->axis[s->axes[0]] : NULL;
             if (s->op == LOOPS_COPY && first && strncmp(first->name, "difference_", 11) == 0)
@@ -83,6 +85,7 @@ static void explain_program(struct arena *arena, const struct compilation *c, co
                             : r.of_keys                                       ? ", a part of the features of keys"
                             : r.of_queries                                    ? ", a part of the features of queries"
                                                                               : "");
+    if (r.subscripts) says = arena_printf(arena, "%s%sin subscripts of other arrays", says, *says ? "; " : "");
     if (r.skips || r.tests)
         says = arena_printf(arena, "%s%s%s", says, *says ? "; " : "",
                             r.skips ? "tiles that it hides are skipped" : "every tile is tested");

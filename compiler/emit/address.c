@@ -45,26 +45,6 @@ bool emit_has_row_strides(const struct emitter *x, const struct array *a)
     return array_of_elements(x->l, a) && !emit_is_gradient_of_param(x, a);
 }
 
-bool emit_has_dropped(const struct emitter *x, const struct array *a)
-{
-    bool keys = false;
-    for (int k = 0; k < a->rank; k++) keys |= x->m->axis[a->axes[k]].source == SIZE_N_K;
-    return x->c->state.read_first && keys &&
-           ((a->kind == ARRAY_INPUT && array_of_elements(x->l, a)) || emit_strided_rows(x, a));
-}
-
-bool emit_is_of_key(const struct emitter *x, const struct ref *r)
-{
-    bool key = false;
-    for (int k = 0; k < r->rank; k++)
-        if (x->m->axis[x->l->array[r->of].axes[k]].source == SIZE_N_K)
-            for (int a = 0; a < x->m->axes; a++)
-                key |= x->m->axis[a].source == SIZE_N_K && (expr_uses(r->sub[k], expr_leaf(x->m, EXPR_INDEX, a)) ||
-                                                            expr_uses(r->sub[k], expr_leaf(x->m, EXPR_LO, a)) ||
-                                                            expr_uses(r->sub[k], expr_leaf(x->m, EXPR_HI, a)));
-    return key;
-}
-
 bool emit_has_members(const struct emitter *x, const struct array *a)
 {
     bool members = has_rows(x, a);

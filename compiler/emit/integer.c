@@ -185,6 +185,28 @@ const char *emit_last_size(struct emitter *x, const struct array *a)
     return a->rank ? emit_integer(x, level[emit_levels_of(x, a, level) - 1].size) : "1";
 }
 
+const char *emit_element_by_name(struct emitter *x, const struct expr *e, int lane,
+                                 const char *(*of_lanes)(void *user, const struct expr *sub), void *user)
+{
+    const struct array *const a = emit_ids_array(x, e);
+    struct axis_of_caller level[2 * MAX_RANK];
+    struct ref r = {.of = (int)(a - x->l->array), .rank = a->rank};
+    const struct expr *sub[2 * MAX_RANK];
+    const char *name = emit_local(x, a->name), *made = NULL;
+    const int axes = emit_subscripts_of_row(x, a, e->arg[0], level, sub);
+    for (int k = 0; k < a->rank; k++) r.sub[k] = k < axes ? sub[k] : e->arg[1];
+    if (emit_has_dropped(x, a) && !emit_is_of_key(x, &r)) name = arena_printf(x->m->arena, "last_%s", name);
+    for (int k = 0; k < a->rank; k++) {
+        if (x->task_axis[a->axes[k]]) continue;
+        const char *one = term(x, r.sub[k], emit_stride_of_caller(x, a, k));
+        if (lane >= 0 && expr_axes(r.sub[k]) >> lane & 1)
+            one = arena_printf(x->m->arena, "min(%s[lane], %s - 1) * %s", of_lanes(user, r.sub[k]),
+                               emit_size(x->m, a->axes[k]), emit_stride_of_caller(x, a, k));
+        if (one) made = made ? arena_printf(x->m->arena, "%s + %s", made, one) : one;
+    }
+    return arena_printf(x->m->arena, "%s[%s]", name, made ? made : "0");
+}
+
 static const char *ids_of_box(struct emitter *x, const struct array *a, const struct expr *first,
                               const struct expr *last, const char *from, const char *to)
 {
@@ -400,9 +422,7 @@ static const struct expr *settled(struct emitter *x, const struct expr *e)
         const struct expr *const index = expr_leaf(x->m, EXPR_INDEX, axis);
         return e->op == EXPR_LO ? index : expr_make(x->m, EXPR_ADD, index, expr_int(x->m, 1), NULL);
     }
-    if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID || e->op == EXPR_DRAWN || e->op == EXPR_ID ||
-        e->op == EXPR_ANY_ID || e->op == EXPR_START)
-        return e;
+    if (expr_is_of_ids(e->op) || e->op == EXPR_DRAWN || e->op == EXPR_START) return e;
     const struct expr *arg[3] = {NULL, NULL, NULL};
     bool changed = false;
     for (int k = 0; k < expr_arity(e->op); k++) {
@@ -436,6 +456,7 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
     }
     if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) return emit_id_end(x, e);
     if (e->op == EXPR_ID) return id_text(x, e);
+    if (e->op == EXPR_ELEMENT) return arena_printf(arena, "(double)%s", emit_element_by_name(x, e, -1, NULL, NULL));
     if (e->op == EXPR_DRAWN)
         return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e),
                             emit_integer_text(x, e->arg[0], false), emit_integer_text(x, e->arg[1], false));

@@ -276,6 +276,10 @@ const char *emit_number(const struct emitter *x, double value, bool narrow);
 const char *emit_address(struct emitter *x, const struct ref *r);
 /* Returns C for an element, such as "q[(i0 + i) * q_row + d]". */
 const char *emit_element(struct emitter *x, const struct ref *r);
+/* Returns C for an EXPR_ELEMENT. If `lane` is not -1, it is the axis of the lanes, and the C is for one of them,
+   `lane`. of_lanes(user, sub) then returns the name of a vector with a subscript's value in each lane. */
+const char *emit_element_by_name(struct emitter *x, const struct expr *e, int lane,
+                                 const char *(*of_lanes)(void *user, const struct expr *sub), void *user);
 /* Returns C for the distance in elements between neighbours in the axis's current range. Returns "0" if the
    reference does not use the axis. */
 const char *emit_step(struct emitter *x, const struct ref *r, int axis);

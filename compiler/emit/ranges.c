@@ -221,13 +221,30 @@ static int block_loop(struct emitter *x, const struct stmt *s)
     return 1;
 }
 
+/* Returns whether the expression reads a row of a key of the array by name. */
+static bool names_keys(const struct emitter *x, const struct expr *e, int array)
+{
+    bool names = false;
+    if (!e) return false;
+    if (e->op == EXPR_ELEMENT && strcmp(e->name, x->l->array[array].name) == 0)
+        for (int a = 0; a < x->m->axes; a++) names |= x->m->axis[a].source == SIZE_N_K && expr_axes(e) >> a & 1;
+    for (int k = 0; k < expr_arity(e->op) && !names; k++) names = names_keys(x, e->arg[k], array);
+    return names;
+}
+
 /* Returns whether the statement or its body reads rows of keys of the array. */
 static bool reads_keys(const struct emitter *x, const struct stmt *s, int array)
 {
     for (const struct stmt *inner = s->body; inner; inner = inner->next)
         if (reads_keys(x, inner, array)) return true;
     bool reads = false;
-    for (int k = 0; k < s->operands; k++) reads |= s->operand[k].of == array && emit_is_of_key(x, &s->operand[k]);
+    for (int k = 0; k < s->operands; k++) {
+        const struct ref *const r = &s->operand[k];
+        reads |= r->of == array && emit_is_of_key(x, r);
+        for (int n = 0; n < r->rank && x->l->array[array].by_name; n++) reads |= names_keys(x, r->sub[n], array);
+    }
+    for (int k = 0; k < s->assigns && x->l->array[array].by_name; k++)
+        reads |= names_keys(x, s->assign[k].expr, array);
     return reads;
 }
 

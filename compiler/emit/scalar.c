@@ -195,12 +195,37 @@ static bool from_indices(const struct nest *n, const struct expr *e)
     return true;
 }
 
+static const char *subscript_of_lanes(void *user, const struct expr *sub);
+
+/* The nest in which the subscripts of a row are declared, and the level of their code. */
+struct lanes {
+    struct nest *n;
+    enum level level;
+};
+
+/* Returns the term of an EXPR_ELEMENT, a double. The emitted C reads each lane separately. */
+static struct term named_element(struct nest *n, const struct expr *e, enum level level)
+{
+    struct emitter *const x = n->x;
+    if (n->lane < 0 || !scalar_depends(n, e, n->lane)) {
+        const char *const one = emit_element_by_name(x, e, -1, NULL, NULL);
+        return (struct term){scalar_format(n, "(double)%s", one), KIND_DOUBLE, false, false};
+    }
+    const char *const name = scalar_format(n, "element_%d", x->temporaries++);
+    const char *const one = emit_element_by_name(x, e, n->lane, subscript_of_lanes, &(struct lanes){n, level});
+    scalar_line(n, level, scalar_format(n, "wide_%s %s;", x->suffix, name));
+    scalar_line(n, level,
+                scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = (double)%s;", x->lanes, name, one));
+    return (struct term){name, KIND_DOUBLE, true, false};
+}
+
 /* Returns the term of a real expression of indices. It is a double, because it must be exact. */
 static struct term wide_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
     const char *suffix = x->suffix;
     if (e->op == EXPR_REAL) return (struct term){emit_number(x, e->real, false), KIND_DOUBLE, false, false};
+    if (e->op == EXPR_ELEMENT) return named_element(n, e, scalar_level_of(n, e));
     if (e->type != TYPE_REAL || n->lane < 0 || !scalar_depends(n, e, n->lane))
         return as_double(n, scalar_term(n, e, level));
     struct term arg[3] = {
@@ -269,7 +294,7 @@ static bool compares_reals(const struct expr *e)
 static struct term shared_integer(struct nest *n, const struct expr *e, enum level level)
 {
     enum kind kind = e->type == TYPE_BOOL ? KIND_BOOL : KIND_INT;
-    if (!expr_has_real(e)) return (struct term){emit_integer(n->x, e), kind, false, false};
+    if (!expr_has_real(e) || e->op == EXPR_ID) return (struct term){emit_integer(n->x, e), kind, false, false};
     const char *part[3] = {"", "", ""}, *c;
     bool reals = compares_reals(e), exact = !expr_has(e, EXPR_OPERAND);
     for (int k = 0; k < expr_arity(e->op); k++) {
@@ -412,12 +437,6 @@ static const char *ints_of_lanes(struct nest *n, const struct expr *e, enum leve
                 scalar_format(n, "const ints_%s %s = %s;", x->suffix, name, as_int(n, scalar_term(n, e, level)).c));
     return name;
 }
-
-/* The nest in which the subscripts of a row are declared, and the level of their code. */
-struct lanes {
-    struct nest *n;
-    enum level level;
-};
 
 static const char *subscript_of_lanes(void *user, const struct expr *sub)
 {
@@ -765,6 +784,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
 {
     struct emitter *x = n->x;
     if (e->op == EXPR_OPERAND) return load(n, (int)e->integer);
+    if (e->op == EXPR_ELEMENT) return named_element(n, e, level);
     bool narrow = x->m->dtype != DTYPE_F64;
     if (e->op == EXPR_REAL) return (struct term){emit_number(x, e->real, narrow), KIND_REAL, false, false};
     bool vector = n->lane >= 0 && scalar_depends(n, e, n->lane);

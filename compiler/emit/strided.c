@@ -70,6 +70,26 @@ const char *emit_stride_of_caller(const struct emitter *x, const struct array *a
     return is_of_heads(x, a, k) ? arena_printf(arena, "members * %s", stride) : stride;
 }
 
+bool emit_has_dropped(const struct emitter *x, const struct array *a)
+{
+    bool keys = false;
+    for (int k = 0; k < a->rank; k++) keys |= x->m->axis[a->axes[k]].source == SIZE_N_K;
+    return x->c->state.read_first && keys &&
+           ((a->kind == ARRAY_INPUT && array_of_elements(x->l, a)) || emit_strided_rows(x, a));
+}
+
+bool emit_is_of_key(const struct emitter *x, const struct ref *r)
+{
+    bool key = false;
+    for (int k = 0; k < r->rank; k++)
+        if (x->m->axis[x->l->array[r->of].axes[k]].source == SIZE_N_K)
+            for (int a = 0; a < x->m->axes; a++)
+                key |= x->m->axis[a].source == SIZE_N_K && (expr_uses(r->sub[k], expr_leaf(x->m, EXPR_INDEX, a)) ||
+                                                            expr_uses(r->sub[k], expr_leaf(x->m, EXPR_LO, a)) ||
+                                                            expr_uses(r->sub[k], expr_leaf(x->m, EXPR_HI, a)));
+    return key;
+}
+
 /* ---- rows of integers ---- */
 
 /* Returns the size of the first axis whose size comes from `source`. */

@@ -513,9 +513,17 @@ static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
         const CXCursor at = sub[rank - 1 - k];
         const struct typed t = lower(x, at);
         if (!t.e) return nothing;
-        if (t.real || expr_has(t.e, EXPR_OPERAND)) {
+        if (t.real) {
             expression_error(x->r, begin_of(x, at), "subscript %d of '%s' is a real number, not an integer", k + 1,
                              e.array->name);
+            expression_note(x->r, begin_of(x, at), "(int)x truncates a real number x");
+            return nothing;
+        }
+        if (expr_uses(t.e, expr_leaf(x->m, EXPR_OPERAND, 0))) {
+            expression_error(x->r, begin_of(x, at),
+                             "subscript %d of '%s' depends on s, but elements are found from "
+                             "positions and arrays alone",
+                             k + 1, e.array->name);
             return nothing;
         }
         e.sub[k] = t.e->type == TYPE_BOOL ? expr_make(x->m, EXPR_SELECT, t.e, expr_int(x->m, 1), expr_int(x->m, 0))
@@ -632,6 +640,17 @@ static bool find_value(const struct expression_reader *r, CXTranslationUnit unit
     return c.count == 1;
 }
 
+/* Reports a real element in a mask, except in a subscript. */
+static const struct expr *mask_of(struct lowering *x, const struct expr *e)
+{
+    struct expression_reader *const r = x->r;
+    for (int k = 0; k < r->elements && !r->failed; k++)
+        if (expr_uses(e, expr_leaf(x->m, EXPR_OPERAND, k + 1)))
+            expression_error(r, r->element[k].offset, "a mask cannot read '%s', because it is an array of real numbers",
+                             r->element[k].array->name);
+    return r->failed ? NULL : truth(x, e);
+}
+
 static const struct expr *parse(struct lowering *x)
 {
     struct expression_reader *r = x->r;
@@ -656,7 +675,7 @@ static const struct expr *parse(struct lowering *x)
         expression_error(r, 0, "libclang cannot read this expression");
     else if (check_syntax(x, unit)) {
         if (find_value(r, unit, declarations, &value)) made = lower(x, value).e;
-        if (made && r->place == EXPRESSION_MASK) made = truth(x, made);
+        if (made && r->place == EXPRESSION_MASK) made = mask_of(x, made);
         if (!made && !r->failed) expression_error(r, 0, "this is not an expression");
     }
     if (unit) lib.clang_disposeTranslationUnit(unit);

@@ -57,7 +57,8 @@ static void print_call(const struct expr *e, const struct names *n, struct text 
         print_element(&n->of->element[e->arg[0]->integer], n, out);
         return;
     }
-    const bool id = e->op == EXPR_ID, converts = e->op != EXPR_ABS && e->op != EXPR_MIN && e->op != EXPR_MAX;
+    const bool id = e->op == EXPR_ID || e->op == EXPR_ELEMENT,
+               converts = e->op != EXPR_ABS && e->op != EXPR_MIN && e->op != EXPR_MAX;
     text_add(out, "%s%s", id ? e->name : function_name(e, n->m), id ? "[" : "(");
     const int first = id && expr_is_real(e->arg[0], 0); /* The array has one row, whose number is not printed. */
     if (e->name && !id) text_add(out, "%s, ", e->name);

@@ -184,12 +184,6 @@ static void note_functions(struct expression_reader *r, size_t at)
     text_free(&list);
 }
 
-/* Returns whether the expression may name elements of the array. */
-static bool may_name(const struct expression_reader *r, const struct user_array *a)
-{
-    return r->place != EXPRESSION_MASK || a->type != ARRAY_REAL;
-}
-
 static void note_names(struct expression_reader *r, size_t at)
 {
     struct text list = {0};
@@ -223,10 +217,6 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     const struct user_array *array = expression_array(r, word);
     const enum expression_name known = expression_find_name(word);
     const bool name = array || (known != EXPRESSION_NAMES && expression_name_allowed(known, r->place));
-    if (array && !may_name(r, array)) {
-        expression_error(r, at, "a mask cannot read '%s', because it is an array of real numbers", word);
-        return;
-    }
     if (called ? is_function(word) : name) {
         if (!called && !array && !r->uses[known]) {
             r->uses[known] = true;

@@ -262,6 +262,7 @@ static bool repeats_along(const struct pair *p, const struct expr *e)
 {
     switch ((int)e->op) {
     case EXPR_OPERAND: return !(ref_axes(&p->map->operand[e->integer]) & p->axes);
+    case EXPR_ELEMENT:
     case EXPR_ID:
     case EXPR_MIN_ID:
     case EXPR_MAX_ID:

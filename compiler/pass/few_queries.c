@@ -28,7 +28,7 @@ static bool looked_up(const struct rows *x, const struct value *v)
 {
     /* A number in an array of integers counts elements of its last axis, so this stays one of queries. */
     const bool ends = v->integers && v->rank > 0 && v->axes[v->rank - 1] == x->query;
-    return v->operands == 0 && (ends || !side_by_side(x, v));
+    return v->operands == 0 && (ends || v->by_name || !side_by_side(x, v));
 }
 
 /* Whether a value other than a map reads v. */

@@ -87,6 +87,7 @@ void pass_heads_as_queries(struct compilation *c)
         for (int k = 0; k < value->rank; k++)
             if (x->m->axis[value->axes[k]].source == SIZE_HEADS) c->reason = "an array has an axis of all heads";
         if (value->integers) c->reason = "an array has integers of keys";
+        if (value->by_name) c->reason = "subscripts depend on elements of an array";
         if (of_queries_alone(x, value) && value->rank == MAX_RANK) c->reason = "a value has too many axes";
     }
     if (c->reason) return;

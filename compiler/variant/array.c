@@ -122,14 +122,15 @@ static const struct expr *clamped(struct builder *x, const struct expr *at, int 
     return from_start ? at : build_op2(x, EXPR_MAX, at, build_integer(x, 0));
 }
 
-/* Returns the element of an array of integers or truth values. */
-static const struct expr *integer_element(struct builder *x, const struct user_array *a, const struct ref *r)
+/* Returns the element as an expression that names the array. */
+static const struct expr *named_element(struct builder *x, const struct user_array *a, const struct ref *r)
 {
+    const enum expr_op op = a->type == ARRAY_REAL ? EXPR_ELEMENT : EXPR_ID;
     const struct value *const v = &x->g->value[r->of];
     const struct expr *row = build_integer(x, 0);
     for (int k = 0; k + 1 < r->rank; k++)
         row = build_add(x, build_mul(x, row, build_size_of(x, v->axes[k])), r->sub[k]);
-    return expr_id(x->m, EXPR_ID, a->name, row, r->rank ? r->sub[r->rank - 1] : row, NULL);
+    return expr_id(x->m, op, a->name, row, r->rank ? r->sub[r->rank - 1] : row, NULL);
 }
 
 static int parameter_of(struct builder *x, const struct user_array *a)
@@ -176,5 +177,12 @@ const struct expr *build_element(struct builder *x, struct operands *operands, c
                                  const struct expr *const *at)
 {
     const struct ref r = reference(x, a, at);
-    return a->type == ARRAY_REAL ? build_read(x, operands, r) : integer_element(x, a, &r);
+    return a->type == ARRAY_REAL ? build_read(x, operands, r) : named_element(x, a, &r);
+}
+
+const struct expr *build_element_by_name(struct builder *x, const struct user_array *a, const struct expr *const *at)
+{
+    const struct ref r = reference(x, a, at);
+    x->g->value[r.of].by_name = true;
+    return named_element(x, a, &r);
 }

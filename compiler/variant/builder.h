@@ -62,6 +62,8 @@ const struct expr *build_expression(struct builder *x, const struct expression *
    to the axis. (array.c) */
 const struct expr *build_element(struct builder *x, struct operands *operands, const struct user_array *a,
                                  const struct expr *const *at);
+/* Returns an element of a real array for a subscript. It has no gradient. */
+const struct expr *build_element_by_name(struct builder *x, const struct user_array *a, const struct expr *const *at);
 const struct expr *build_condition(struct builder *x, const struct expression *e);
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair,
                                struct operands *operands);

@@ -77,8 +77,10 @@ static const struct expr *compare(struct builder *x, const struct expr *a, const
 
 /* Values for the leaves of the user's expression. s is NULL in masks and angles. */
 struct leaves {
-    const struct expr *s, *position, *t, *element[MAX_OPERANDS];
-    bool narrow; /* true if the expression is computed in the type of sums */
+    /* element: elements as operands, or integers; by_name: real elements that subscripts read */
+    const struct expr *s, *position, *t, *element[MAX_OPERANDS], *by_name[MAX_OPERANDS];
+    bool narrow;    /* true if the expression is computed in the type of sums */
+    bool subscript; /* true in a subscript, which is computed in doubles */
 };
 
 static const struct expr *value_of(struct builder *x, enum expression_name name, const struct leaves *leaves)
@@ -109,12 +111,14 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
 {
     switch ((int)e->op) {
     case EXPR_ID: return leaves->element[e->arg[0]->integer];
-    case EXPR_OPERAND: return e->integer ? leaves->element[e->integer - 1] : leaves->s;
+    case EXPR_OPERAND:
+        if (e->integer == 0) return leaves->s;
+        return (leaves->subscript ? leaves->by_name : leaves->element)[e->integer - 1];
     case EXPR_INDEX: return value_of(x, (enum expression_name)e->integer, leaves);
     case EXPR_INT: return build_integer(x, e->integer);
     case EXPR_REAL:
-        /* Constants in masks and angles are doubles. */
-        return leaves->narrow ? build_real(x, e->real) : expr_real(x->m, e->real);
+        /* Constants in masks, angles and subscripts are doubles. */
+        return leaves->narrow && !leaves->subscript ? build_real(x, e->real) : expr_real(x->m, e->real);
     case EXPR_LT:
     case EXPR_LE:
         if (e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL) {
@@ -129,6 +133,23 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
 }
 
+static bool uses_element(const struct expr *e, int k)
+{
+    if (e->op == EXPR_OPERAND) return e->integer == k + 1;
+    for (int n = 0; n < expr_arity(e->op); n++)
+        if (uses_element(e->arg[n], k)) return true;
+    return false;
+}
+
+/* Whether a subscript of another element depends on real element k. */
+static bool in_subscript(const struct expression *e, int k)
+{
+    for (int n = k + 1; n < e->elements; n++)
+        for (int a = 0; a < e->element[n].array->rank; a++)
+            if (uses_element(e->element[n].sub[a], k)) return true;
+    return false;
+}
+
 /* Copies the expression. Elements of arrays become operands. */
 static const struct expr *with_elements(struct builder *x, const struct expression *e, struct leaves *leaves,
                                         struct operands *operands)
@@ -137,8 +158,12 @@ static const struct expr *with_elements(struct builder *x, const struct expressi
     for (int k = 0; k < e->elements; k++) {
         const struct element *const element = &e->element[k];
         const struct expr *at[MAX_RANK];
+        leaves->subscript = true;
         for (int n = 0; n < element->array->rank; n++) at[n] = copy(x, element->sub[n], leaves);
-        leaves->element[k] = build_element(x, operands, element->array, at);
+        leaves->subscript = false;
+        const bool real = element->array->type == ARRAY_REAL;
+        if (real && in_subscript(e, k)) leaves->by_name[k] = build_element_by_name(x, element->array, at);
+        if (!real || uses_element(e->value, k)) leaves->element[k] = build_element(x, operands, element->array, at);
     }
     return copy(x, e->value, leaves);
 }

@@ -277,6 +277,22 @@ def angles(spec):
         return
 
 
+# Each is (real number in a subscript, shape of the array that it reads).
+TRUNCATED = [('{r}[h] * (i - j)', ['H']), ('{r}[b][j] * 5 + h', ['B', 'Nk']), ('{r}[b][h][i] * 3 - j', ['B', 'H', 'Nk']), ('exp({r}) * i', []),
+             ('floor({r}[h] * j) / 2', ['H']), ('{r}[j] * 1e30', ['Nk']), ('{r}[b][g] * 9', ['B', 'G']), ('log({r}[H - 1 - h]) * j', ['H'])]
+
+
+def truncated(spec):
+    """Computes some subscripts of weights from a real array. The random numbers depend only on the spec, as in decay()."""
+    rng, options = random.Random('truncated %s' % spec), next(iter(spec['similarity'].values())) if isinstance(spec['similarity'], dict) else {}
+    for key in 'modify', 'weight':
+        found = re.search(r'\[(i - j|j - i|\(i - j\) \* \(i - j\)|fmin\(i - j, 4\)|i \* 1000000007 - j)\]', str(options.get(key, '')))
+        if not found or rng.random() < 0.6: continue
+        text, shape = rng.choice(TRUNCATED)
+        options[key] = options[key].replace(found[0], '[(int)(%s)]' % text.format(r='real0'))
+        spec['arrays']['real0'] = {'shape': shape}
+
+
 RATES = ['0.3 / D', '(t % 5 + h) * 0.1 / (H + D)', '0.2 / (D + exp(-{a}))', 'fabs(tanh({a})) / D']
 CORRECTED = ['identity', {'relu': {'eps': 0.01}}, 'elu_plus_one', 'squared_relu', 'taylor1', 'hedgehog']
 
@@ -337,6 +353,7 @@ def draw_spec(rng, numbers):
         starts = sorted(rng.sample(range(2, 100), rng.randrange(1, 3)))
         spec['schedule'] = [knobs(rng)] + [{'from': start} | knobs(rng) for start in starts]
     if numbers: decay(spec)
+    truncated(spec)
     angles(spec)
     return spec
 

@@ -35,6 +35,7 @@ CASES = {   # Each case is (base spec, element expression, shapes and types of i
     'element': (SOFTMAX, 'a[b][row][1]', {'a': ['B', 'Nq', 3]}),
     'bucket': (SOFTMAX, 'a[h][c[b][j]]', {'a': ['H', 6], 'c': (['B', 'Nk'], 'int')}),
     'bucket_of_pair': (SOFTMAX, 'a[c[h][row][j] % 6]', {'a': [6], 'c': (['H', 'Nq', 'Nk'], 'int')}),
+    'truncated': (SOFTMAX, 'a[h][(int)(c[b][j] * 4 + w[h])] + a[h][(int)(w[h] * (i - j)) + 3]', {'a': ['H', 6], 'c': ['B', 'Nk'], 'w': ['H']}),
     'heads': (SOFTMAX, 'a[b][h]', {'a': ['B', 'H']}),
     'swin': (SOFTMAX, 'a[h][i / 3 - j / 3 + 3][i % 3 - j % 3 + 2]', {'a': ['H', 7, 5]}),
     'carried': (CUSTOM, 'a[b][h][j] + c[h]', {'a': ['B', 'H', 'Nk'], 'c': ['H']}),
@@ -49,6 +50,7 @@ CASES = {   # Each case is (base spec, element expression, shapes and types of i
     'mask_of_lengths': (MASK, 'j < a[b][h]', {'a': (['B', 'H'], 'int')}),
     'mask_by_index': (MASK, 'a[a[j] % 7] % 2', {'a': (['Nk'], 'int')}),
     'mask_of_ints': (MASK, 'a[b][h][row][j] % 2', {'a': (['B', 'H', 'Nq', 'Nk'], 'int')}),
+    'mask_of_reals': (MASK, 'a[b][(int)(c[b][h][j] * 3)] || i == j', {'a': (['B', 5], 'bool'), 'c': ['B', 'H', 'Nk']}),
     'other_heads': (SOFTMAX, 'a[H - 1 - h][j] + c[h / 2]', {'a': ['H', 'Nk'], 'c': ['H']}),
     'other_entries': (SOFTMAX, 'a[(b + 1) % B][row][j]', {'a': ['B', 'Nq', 'Nk']}),
     'blocks': (MASK, 'a[b][h][row / 8][j / 8]', {'a': (['B', 'H', 'Nq / 8', 'Nk / 8'], 'bool')}),
@@ -59,7 +61,7 @@ CASES = {   # Each case is (base spec, element expression, shapes and types of i
     'decay_of_channels': (LINEAR, '-fabs(a[h][d])', {'a': ['H', 'D']}),
 }
 NO_GRADIENTS = ('key_of_query', 'angle_of_keys', 'other_heads', 'other_entries')   # attnc refuses gradients of these specs
-DECODED = ('table', 'key', 'bucket', 'mask_of_keys', 'mask_of_ids', 'carried', 'mask_of_lengths', 'heads', 'decay', 'decay_of_channels', 'angle',
+DECODED = ('truncated', 'mask_of_reals', 'table', 'key', 'bucket', 'mask_of_keys', 'mask_of_ids', 'carried', 'mask_of_lengths', 'heads', 'decay', 'decay_of_channels', 'angle',
            'angle_of_keys')
 
 
@@ -226,6 +228,35 @@ def hostile(folder, suite):
     check(np.isfinite(made).all(), 'a subscript is not limited')
 
 
+def wild(folder, suite):
+    """Subscripts from real arrays with NaN, infinity and huge numbers read what definitions.py reads, in forward,
+    backward and extend. Nothing outside the arrays is read."""
+    path, more, n = folder + '/wild.yaml', ['backward', 'decode'], 37
+    element = 'a[h][(int)(x[b][j] * 2 - w[h])] + y[(int)x[b][i]][3] + y[b][(int)(w[h] * (i - j))] * 0.5 + a[h][(int)floor(w[H - 1 - h])]'
+    spec = {'name': 'wild', 'similarity': {'softmax': {'modify': 's + (%s) / 8' % element}}, 'shape': {'head_dim': D},
+            'mask': {'all': ['causal', {'expr': 'z[h][(int)(x[b][j] * 3)] || i == j'}]}, 'emit': ['forward', *more],
+            'arrays': {'a': {'shape': ['H', 7]}, 'x': {'shape': ['B', 'Nk']}, 'w': {'shape': ['H']},
+                       'y': {'shape': ['B', 5], 'type': 'int'}, 'z': {'shape': ['H', 9], 'type': 'bool'}}}
+    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
+    kernel, rng = compiled(suite, path, folder, suite.target, '-O1'), np.random.default_rng(5)
+    reals = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 2.0 ** 63, -2.0 ** 63, 2.0 ** 31, -1e-40, -0.0, 1.5, 2.25, -0.5, 3], np.float32)
+    q, k, v, dout = (rng.standard_normal((B, heads, n, D)).astype(np.float32) for heads in (H, G, G, H))
+    for w in reals[:4], reals[4:8], reals[8:12]:
+        P = {'a': rng.standard_normal((H, 7)).astype(np.float32), 'x': rng.choice(reals, (B, n)), 'w': w,
+             'y': rng.integers(-5, 5, (B, 5)).astype(np.int32), 'z': rng.integers(0, 2, (H, 9)).astype(np.uint8)}
+        for before in False, True:
+            place = lambda x: at_a_fence(x, before)
+            made = outputs(kernel, {name: place(x) for name, x in P.items()}, q, k, v, dout, more, place)
+            loaded = definitions.load(path)
+            with np.errstate(invalid='ignore'):
+                wanted = definitions.attend(loaded, P, *(x.astype(float) for x in (q, k, v)))
+            for name in 'out', 'extended':
+                off = np.abs(made[name] - wanted).max()
+                check(off < 1e-5, '%s is off by %.3g' % (name, off))
+            check(not made['dx'].any() and not made['dw'].any(), 'a subscript has a gradient: %s %s' % (made['dx'], made['dw']))
+            check(all(np.isfinite(made[name]).all() for name in ('dq', 'dk', 'dv', 'da')) and made['da'].any(), 'gradients are wrong')
+
+
 # Words that the C of kernels uses, and parts of names that it makes of an array's.
 WORDS = """await_segment batch call chunk chunk0 chunk1 chunks dk_row dout_batch e e_first end first gradient group i_end
     iteration j_end k_row kv_heads length m max members min n_k n_q out_head out_row part pass_segment q_batch q_head r
@@ -296,6 +327,7 @@ def main():
     suite.case('refused', refused, suite)
     suite.case('shared', shared, suite)
     suite.case('hostile', hostile, suite)
+    suite.case('wild', wild, suite)
     for at in range(0, len(WORDS), len(FORMS)):
         words = WORDS[at:at + len(FORMS)]
         suite.case('names/%s-%s' % (words[0], words[-1]), called, suite, words)

@@ -99,6 +99,39 @@ static const struct expr *with_gradients_within(struct reversal *x, struct value
     return e;
 }
 
+/* Whether v has only axes of batch entries and heads. If so, its axes become those of `dout`, which have the same
+   elements in the same order. */
+static bool over_heads(const struct reversal *x, struct value *v)
+{
+    const struct value *const dout = &x->g->value[x->given_dout];
+    int axes[MAX_RANK], rank = 0;
+    for (int k = 0; k < v->rank; k++) {
+        const enum size_source source = x->m->axis[v->axes[k]].source;
+        bool found = false;
+        for (int n = 0; n < dout->rank; n++) {
+            const enum size_source own = x->m->axis[dout->axes[n]].source;
+            const bool heads = source == SIZE_HEADS && (own == SIZE_KV_HEADS || own == SIZE_MEMBERS);
+            if (rank == MAX_RANK || axis_is_sequence(&x->m->axis[dout->axes[n]]) || own == SIZE_CONSTANT) break;
+            if (!heads && source != own) continue;
+            for (int a = 0; a < rank; a++)
+                if (axes[a] == dout->axes[n]) return false;
+            axes[rank++] = dout->axes[n];
+            found = true;
+        }
+        if (!found) return false;
+    }
+    for (int k = 0; k < rank; k++) v->axes[k] = axes[k];
+    v->rank = rank;
+    return true;
+}
+
+/* Returns a sum over no rows, with the axes of `like`. It is 0. Loops have no statement that runs over heads alone. */
+static int sum_of_nothing(struct reversal *x, const struct value *like)
+{
+    return graph_reduce(x->g, FOLD_SUM, 0, like->rank, like->axes, graph_ref(x->g, x->given_dout, NULL),
+                        expr_int(x->m, 0));
+}
+
 /* Adds the output "dNAME": the gradient of value v, an array like `like`. v = -1: the gradient is 0. */
 static void output_gradient(struct reversal *x, const struct value *like, const struct module *named, int v)
 {
@@ -106,7 +139,10 @@ static void output_gradient(struct reversal *x, const struct value *like, const 
     struct value map = graph_value(GRAPH_MAP, like->rank, like->axes);
     for (int k = 0; k < like->rank; k++) map.axes[k] = module_find_axis(x->m, named->axis[like->axes[k]].name);
     map.expr = expr_real(x->m, 0);
-    if (v >= 0 && x->of[v].terms) map.expr = gradient_in(x, &map, v);
+    if (v >= 0 && x->of[v].terms)
+        map.expr = gradient_in(x, &map, v);
+    else if (over_heads(x, &map))
+        map.expr = reversal_value(x, &map, sum_of_nothing(x, &map));
     if (like->op == GRAPH_INPUT) map.expr = with_gradients_within(x, &map, like->name, map.expr);
     if (g->outputs == MAX_OUTPUTS) reversal_fail(x, "too many parameters");
     graph_output(g, arena_printf(x->m->arena, "d%s", like->name), reversal_append(x, map));
