@@ -39,8 +39,7 @@ def case(function):
 BEYOND = {
     'what stands in an expression is text': ['expression_*', 'rope_angle_gradient', 'rope_angle_heads', 'delta_names',
                                              'array_open', 'array_subscripts', 'decay_names',
-                                             'decay_features', 'decay_sketch', 'array_names', 'array_of_parameter',
-                                             'decode_linear_ids'],
+                                             'decay_features', 'decay_sketch', 'array_names', 'array_of_parameter'],
     'the reader of YAML tells: keys there twice, leading zeros, other encodings, NUL': [
         'duplicate_key', 'duplicate_option', 'leading_zero', 'utf16', 'escaped_zero'],
     'JSON has no NaN, and 64.0 is an integer there': ['nan', 'head_dim_real'],

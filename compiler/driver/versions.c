@@ -610,24 +610,12 @@ static void make_all_first(struct maker *x)
     if (corrects && x->good) p->corrects = make_first(x, PROGRAM_CORRECT_VALUES, true, p->correct);
 }
 
-/* Reports ids of tokens in an array of the spec, if a version is linear. It reads ids of keys that a state drops. */
-static bool can_carry_ids(const struct maker *x)
+/* Whether a region compares ids of tokens in an array of the spec. A call gets only the ids of new tokens. */
+static bool compares_rows(const struct unit *p)
 {
-    const struct unit *const p = x->p;
-    bool linear = false;
-    for (int v = 0; v < p->versions; v++) linear |= p->version[v].c->program.linear;
-    for (int k = 0; k < p->arrays->count && linear; k++) {
-        const struct kernel_array *const a = &p->arrays->array[k];
-        if (!a->compared || !a->declared) continue;
-        int own = 0;
-        while (strcmp(p->spec->arrays.array[own].name, a->name) != 0) own++;
-        diagnostics_error(x->d, p->spec->arrays.array[own].at,
-                          "decoding a linear form that compares elements of '%s' is not compiled yet; use 'mask: "
-                          "document', or 'algorithm: quadratic'",
-                          a->name);
-        return false;
-    }
-    return true;
+    bool compares = false;
+    for (int k = 0; k < p->arrays->count; k++) compares |= p->arrays->array[k].compared && p->arrays->array[k].declared;
+    return compares;
 }
 
 /* Decides what a state stores, and compiles the programs that extend a state.
@@ -638,8 +626,8 @@ static void make_extend(struct maker *x)
 {
     struct unit *const p = x->p;
     struct text t = {0};
-    x->good = can_carry_ids(x);
-    int64_t read_back = 0, first = 0;
+    /* A linear form compares ids of keys with the id of the last key that is in the sums. */
+    int64_t read_back = compares_rows(p), first = 0;
     for (int v = 0; v < p->versions && x->good; v++) {
         if (v > 0 && p->version[v].target == p->version[v - 1].target) continue;
         const struct compilation *const like = longest(p, p->version[v].target);

@@ -237,6 +237,9 @@ OWN = {
                                              {'expr': 'ids[b][h][j] % 3 != ids[b][h][i] % 4'}]}, 'shape': {'head_dim': 8}},
     'rows_integers_carried': {'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * (2 + kind[h][j] % 3)'}}, 'mask': 'causal',
                               'arrays': {'kind': {'shape': ['H', 'Nk'], 'type': 'int'}}, 'algorithm': 'linear', 'shape': {'head_dim': 8}},
+    'rows_ids_carried': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'block': 16, 'algorithm': 'linear',
+                         'mask': {'all': ['causal', {'expr': 'ids[b][i] == ids[b][j]'}]},
+                         'arrays': {'ids': {'shape': ['B', 'Nk'], 'type': 'int'}}, 'shape': {'head_dim': 8}},
     # positions that a call gives, for the angles of rotations
     'rows_angle': {'prepare': [{'rope': {'pairs': 'halves', 'angle': 'place[b][i][t % 3] * waves[t]'}}], 'mask': 'causal',
                    'similarity': 'softmax', 'shape': {'head_dim': 8},
@@ -613,7 +616,9 @@ def models(folder, suite, name, operations, rewind=0):
             lengths[b] = min(int(rng.choice([1, 1, 1, 2, 7, int(rng.integers(1, 90))])), x.n - len(tokens))
             if name in LONG and len(tokens) < x.n // 2:
                 lengths[b] = x.n // 2
-            numbers = [int(n) for n in rng.integers(x.n, size=max(lengths))]
+            ascending = name == 'rows_ids_carried'   # linear forms need ids in ascending order
+            numbers = [int(n) for n in rng.integers(tokens[-1] if ascending and tokens else 0, x.n, size=max(lengths))]
+            if ascending: numbers.sort()
             given = []
             for new in s.rows(numbers):
                 given.append(np.full((x.batch,) + new.shape, np.nan))
@@ -917,7 +922,7 @@ def main():
         suite.case('models/' + name, models, suite, name, operations)
     for name, rewind in (('carried_f64', 40), ('decay', 9), ('decay_shared', 1), ('delta', 20), ('delta_gates', 33),
                          ('window_carried', 17), ('ring', 25), ('decay_ring', 16), ('decay_sinks', 12),
-                         ('rows_carried', 100), ('decay_softmax', 5)):
+                         ('rows_carried', 100), ('rows_ids_carried', 20), ('decay_softmax', 5)):
         suite.case('rewinds/' + name, models, suite, name, 200, rewind)
     for name, (spec, moves, any_order) in FOLDED.items():
         suite.case('folds/' + name, folds, suite, name, spec, moves, any_order)
@@ -933,7 +938,7 @@ def main():
             'rows_carried', 'delta', 'decay', 'decay_elements', 'decay_softmax', 'decay_ring', 'decay_sinks_only', 'delta_gates':
         suite.case('silent/' + name, silent, suite, name)
     for name in 'ring', 'carried_rope', 'recent', 'carried_documents', 'sinks', 'prepared_halves', 'sinks_rope', \
-            'values', 'values_bf16', 'rows_of_sequences', 'rows_ring', 'rows_sinks', 'rows_carried', 'rows', 'delta', \
+            'values', 'values_bf16', 'rows_of_sequences', 'rows_ids_carried', 'rows_ring', 'rows_sinks', 'rows_carried', 'rows', 'delta', \
             'decay', 'decay_elements', 'decay_softmax', 'decay_ring', 'decay_sinks', 'decay_sinks_only', 'delta_gates':
         suite.case('sanitized/' + name, sanitized, suite, name)
     # rows of values end within a cache line
