@@ -576,6 +576,38 @@ class MaskTiles:
         return f"<attnc.MaskTiles of a mask {list(self.shape)}>"
 
 
+def _mask_tiles(mask: Any, tiles_bytes: Any, tiles_of_mask: Any) -> MaskTiles:
+    """Returns the mask with the table of its tiles. The two functions are attn_tiles_bytes and attn_tiles_of_mask."""
+    if _is(mask, "jax", "Array"):
+        raise TypeError("a table of tiles is for NumPy arrays and tensors; calls with arrays of JAX take the mask")
+    array = _Array("mask", mask)
+    rank, shape = len(array.shape), (ctypes.c_int64 * len(array.shape))(*array.shape)
+    if array.dtype not in _OTHER_NAMES["u8"] or not 2 <= rank <= 4:
+        raise TypeError(f"mask is {array.dtype} {array.shape}; expected an array of bool or uint8 with 2 to 4 axes, "
+                        "the last of which are queries and keys")
+    strides = (ctypes.c_int64 * rank)(*_strides_of_array("mask", array))
+    bytes_ = tiles_bytes(rank, shape)
+    if bytes_ == 0:
+        raise ValueError(f"mask {array.shape} is too large: a product of its sizes overflows")
+    table = _Array("table", _empty(mask, array, [bytes_], "uint8"), writable=True)
+    error = tiles_of_mask(array.address, rank, shape, strides, table.address, bytes_)
+    if error:
+        raise RuntimeError(f"attn_tiles_of_mask returned {error}")
+    return MaskTiles(mask, table.keep)
+
+
+def tiles_without_kernel(mask: Any) -> MaskTiles | None:
+    """Returns the mask with the table of its tiles, from functions of the package's own library. Returns None if there is
+    no such library."""
+    path = own_team_path()
+    if path is None:
+        return None
+    library, sizes, address = ctypes.CDLL(path), ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p
+    library.attn_tiles_bytes.restype, library.attn_tiles_bytes.argtypes = ctypes.c_size_t, [ctypes.c_int, sizes]
+    library.attn_tiles_of_mask.argtypes = [address, ctypes.c_int, sizes, sizes, address, ctypes.c_size_t]
+    return _mask_tiles(mask, library.attn_tiles_bytes, library.attn_tiles_of_mask)
+
+
 class Binding:
     """A compiled kernel, its sizes and its parameters."""
 
@@ -720,20 +752,7 @@ class Binding:
 
     def tiles_of_mask(self, mask: Any) -> MaskTiles:
         """Returns the mask with the table of its tiles. This kernel must have a mask that is a parameter."""
-        if _is(mask, "jax", "Array"):
-            raise TypeError("a table of tiles is for NumPy arrays and tensors; calls with arrays of JAX take the mask")
-        array = _Array("mask", mask)
-        rank, shape = len(array.shape), (ctypes.c_int64 * len(array.shape))(*array.shape)
-        if array.dtype not in _OTHER_NAMES["u8"] or not 2 <= rank <= 4:
-            raise TypeError(f"mask is {array.dtype} {array.shape}; expected an array of bool or uint8 with 2 to 4 axes, "
-                            "the last of which are queries and keys")
-        strides = (ctypes.c_int64 * rank)(*_strides_of_array("mask", array))
-        bytes_ = self.kernel.tiles_bytes(rank, shape)
-        if bytes_ == 0:
-            raise ValueError(f"mask {array.shape} is too large: a product of its sizes overflows")
-        table = _Array("table", _empty(mask, array, [bytes_], "uint8"), writable=True)
-        self.check(self.kernel.tiles_of_mask(array.address, rank, shape, strides, table.address, bytes_))
-        return MaskTiles(mask, table.keep)
+        return _mask_tiles(mask, self.kernel.tiles_bytes, self.kernel.tiles_of_mask)
 
     def merge(self, left: Any, right: Any, threads: int = 0) -> Outputs:
         """Merges two results into the left one."""

@@ -16,7 +16,7 @@ import zlib
 from typing import Any, Iterable, Mapping, Sequence
 
 from ._array import AnyArray, Array
-from ._call import Binding, MaskTiles, Outputs, Saved, _is, _is_number, check_threads
+from ._call import Binding, MaskTiles, Outputs, Saved, _is, _is_number, check_threads, tiles_without_kernel
 from ._compiler import Source, Spec
 from ._state import State, loaded
 
@@ -432,6 +432,10 @@ def tiles_of_mask(mask: Array) -> MaskTiles:
 
     After a change of the mask, call this function again: kernels do not compute tiles that the table says are hidden.
     A kernel that needs no table ignores it."""
+    if Binding.with_masks is None:
+        made = tiles_without_kernel(mask)
+        if made is not None:
+            return made
     binding = Binding.with_masks or kernel("softmax_tree")._binding
     return binding.tiles_of_mask(mask)
 
