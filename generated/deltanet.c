@@ -1989,6 +1989,6 @@ const struct attn_kernel deltanet_kernel = {
     .params_size = deltanet_params_size, .params_init = params_init_any, .workspace = deltanet_workspace,
     .forward = forward_any,
     .strides = offsetof(struct deltanet_params, strides), .strides_bytes = sizeof(struct deltanet_strides),
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -2279,6 +2279,6 @@ const struct attn_kernel deltanet_polysketch_kernel = {
     .forward = forward_any,
     .strides = offsetof(struct deltanet_polysketch_params, strides),
         .strides_bytes = sizeof(struct deltanet_polysketch_strides),
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -4471,6 +4471,6 @@ const struct attn_kernel deltanet_softmax_kernel = {
     .forward = forward_any,
     .strides = offsetof(struct deltanet_softmax_params, strides),
         .strides_bytes = sizeof(struct deltanet_softmax_strides),
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -3402,6 +3402,6 @@ const struct attn_kernel polynomial_p8_kernel = {
     .params = 4, .param = param, .params_bytes = sizeof(struct polynomial_p8_params),
     .params_size = polynomial_p8_params_size, .params_init = params_init_any, .workspace = polynomial_p8_workspace,
     .forward = forward_any,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

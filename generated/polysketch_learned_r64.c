@@ -10699,6 +10699,6 @@ const struct attn_kernel polysketch_learned_r64_kernel = {
     .params_size = polysketch_learned_r64_params_size, .params_init = params_init_any,
         .workspace = polysketch_learned_r64_workspace,
     .forward = forward_any,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -5243,6 +5243,6 @@ const struct attn_kernel polysketch_r64_kernel = {
     .params = 2, .param = param, .params_bytes = sizeof(struct polysketch_r64_params),
     .params_size = polysketch_r64_params_size, .params_init = params_init_any, .workspace = polysketch_r64_workspace,
     .forward = forward_any,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -9195,7 +9195,7 @@ const struct attn_kernel softmax_gpt_oss_kernel = {
     .state_fold = softmax_gpt_oss_state_fold,
     .strides = offsetof(struct softmax_gpt_oss_params, strides),
         .strides_bytes = sizeof(struct softmax_gpt_oss_strides),
-    .before = 127, .after = 0, .period = 1, .names_heads = 0,
+    .before = 127, .after = 0, .period = 0, .names_heads = 0,
     .state_chunk = state_chunk,
 };
 #endif /* a compiler of this language */

@@ -3447,6 +3447,6 @@ const struct attn_kernel softmax_sink_kernel = {
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_sink_params),
     .params_size = softmax_sink_params_size, .params_init = params_init_any, .workspace = softmax_sink_workspace,
     .forward = forward_any,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

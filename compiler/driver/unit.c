@@ -137,11 +137,19 @@ static bool rotates_pairs(const struct spec *spec)
     return rotated && pairs;
 }
 
+/* Whether results for different keys add up to the result for all. They do not if each contains the constant of the
+   denominator, if a decay begins again, or if earlier keys correct a value. */
+static bool adds_up(const struct spec *spec)
+{
+    return spec->normalize != NORMALIZE_SINK && spec->normalize != NORMALIZE_SUM_PLUS && !spec->decay && !spec->rate;
+}
+
 /* Returns distances_of the graph. Rotations do not count if results depend only on differences of their angles. */
 static struct distances distances_of_unit(const struct unit *p, struct diagnostics *d)
 {
     struct distances of = distances_of(p->graph);
-    if (of.period || !rotates_pairs(p->spec)) return of;
+    if (!adds_up(p->spec)) of.period = 0;
+    if (of.period || !adds_up(p->spec) || !rotates_pairs(p->spec)) return of;
     struct spec without = *p->spec;
     without.prepare = arena_alloc(p->arena, (size_t)without.prepares * sizeof *without.prepare);
     without.prepares = 0;

@@ -46,9 +46,14 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
    - A kernel whose states are sums (`emit: [forward, decode]`, a linear form) sends states from rank to rank, in slices
      of heads. The bits of `out` are those of NAME_extend on one rank for all tokens, however they are divided, if
      that is true of NAME_extend: for sums over chunks of up to 96 keys. n_q must equal n_k.
+   - A kernel with `emit: [forward, statistics]` sends keys and values from rank to rank, and merges results. The last
+     query of all ranks is at the last key. Keys that no query of a rank sees are neither sent there nor computed. With
+     16-bit elements, each merge rounds.
    Returns 0, an error of forward or of extend, or
    - ATTN_EPROBLEM: the ranks have different kernels, batches or numbers of heads
-   - ATTN_EFOLD: the kernel has no such states
+   - ATTN_EFOLD: the kernel has neither, or its results for different keys cannot be merged: positions count in another
+     way than by their difference, or a constant, a decay or 'delta' changes the denominator or the values
+   - ATTN_ELENGTH: positions count by blocks, and a run does not begin with a block
    - ATTN_ERANKS: a message was not delivered */
 int attn_ranks_forward(const struct attn_transport *transport, const struct attn_kernel *kernel,
                        const struct attn_problem *mine, const void *params, const void *q, const void *k, const void *v,

@@ -25,8 +25,10 @@ size_t attn_ranks_workspace(const struct attn_transport *t, const struct attn_ke
 {
     struct attn_problem filled;
     if (check_transport(t) || !kernel || !mine || fill(kernel, mine, &filled)) return 0;
-    if (!chain_serves(kernel, &filled)) return 0;
-    const size_t bytes = bytes_plus(bytes_of_runs(t), chain_workspace(t, kernel, &filled));
+    const bool chain = chain_serves(kernel, &filled);
+    if (!chain && !ring_serves(kernel)) return 0;
+    const size_t own = chain ? chain_workspace(t, kernel, &filled) : ring_workspace(t, kernel, &filled),
+                 bytes = bytes_plus(bytes_of_runs(t), own);
     return bytes < SIZE_MAX ? bytes : 0;
 }
 
@@ -36,8 +38,12 @@ static int check_call(const struct attn_transport *t, const struct attn_kernel *
 {
     if (!kernel || !mine || !call->workspace) return ATTN_EPOINTER;
     if ((uintptr_t)call->workspace % 64) return ATTN_EALIGN;
+    const struct arrays *const a = &call->arrays;
     int error = fill(kernel, mine, filled);
-    if (!error) error = chain_serves(kernel, filled) ? chain_check(kernel, filled) : ATTN_EFOLD;
+    if (!error && mine->batch > 0 && mine->heads > 0 &&
+        ((mine->n_q > 0 && (!a->q || !a->out)) || (mine->n_k > 0 && (!a->k || (!a->v && !kernel->values_are_keys)))))
+        error = ATTN_EPOINTER;
+    if (!error) error = chain_serves(kernel, filled) ? chain_check(kernel, filled) : ring_check(kernel, filled);
     if (error) return error;
     const size_t bytes = attn_ranks_workspace(t, kernel, mine);
     if (!bytes) return ATTN_ESIZE;
@@ -61,5 +67,6 @@ int attn_ranks_forward(const struct attn_transport *t, const struct attn_kernel 
     call.run = run;
     call.workspace += bytes_of_runs(t);
     error = agree(t, gather_runs(t, kernel, &call.problem, run));
-    return error ? error : agree(t, chain_forward(&call));
+    if (error) return error;
+    return agree(t, chain_serves(kernel, &call.problem) ? chain_forward(&call) : ring_forward(&call));
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* Tags of messages. */
-enum { TAG_ERROR = 1, TAG_RUNS, TAG_STATE, TAG_SUM, TAG_KEYS };
+enum { TAG_ERROR = 1, TAG_RUNS, TAG_STATE, TAG_SUM, TAG_KEYS, TAG_KEYS_DOWN };
 
 /* ---- messages (message.c) ---- */
 
@@ -72,6 +72,19 @@ size_t slice_params_bytes(const struct attn_kernel *kernel);
 int slice_make(const struct slicing *s, int64_t n, const struct arrays *arrays, const void *params, void *memory,
                struct slice *slice);
 
+/* Where a part of a problem begins.
+   - keys: the keys of all ranks, which an array with an element for each query and key has; 0: only those of the
+   problem
+   - first_key: the first of these keys */
+struct part {
+    int64_t sequence, first_kv_head, first_head, first_query, first_key, keys;
+};
+bool param_has_axis(const struct attn_param *p, int64_t axis);
+/* Writes the parameters of a part to `to`, which has slice_params_bytes bytes. The sizes of arrays are those of
+   `whole`. */
+void part_of_params(const struct attn_kernel *kernel, const struct attn_problem *whole, const struct part *part,
+                    const void *params, void *to);
+
 /* ---- algorithms ---- */
 
 /* A call on one rank. */
@@ -90,6 +103,13 @@ size_t chain_workspace(const struct attn_transport *t, const struct attn_kernel 
                        const struct attn_problem *filled);
 int chain_check(const struct attn_kernel *kernel, const struct attn_problem *problem);
 int chain_forward(const struct ranks_call *call);
+
+/* Sends keys and values from rank to rank (ring.c). ring_check returns an error that one rank finds by itself. */
+bool ring_serves(const struct attn_kernel *kernel);
+size_t ring_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
+                      const struct attn_problem *filled);
+int ring_check(const struct attn_kernel *kernel, const struct attn_problem *problem);
+int ring_forward(const struct ranks_call *call);
 
 static inline size_t whole_lines(size_t bytes)
 {

@@ -58,19 +58,26 @@ static void param_strides(const struct attn_param *p, const int64_t *shape, cons
     }
 }
 
-/* The part of a problem that a slice has. */
-struct part {
-    int64_t sequence, first_kv_head, first_head;
-};
+bool param_has_axis(const struct attn_param *p, int64_t axis)
+{
+    bool has = false;
+    for (int k = 0; k < p->rank; k++) has |= p->shape[k] == axis;
+    return has;
+}
 
-static void slice_param(const struct attn_kernel *kernel, const struct attn_param *p, const struct attn_problem *whole,
-                        const struct part *part, unsigned char *params, unsigned char *strides)
+static void part_of_param(const struct attn_kernel *kernel, const struct attn_param *p,
+                          const struct attn_problem *whole, const struct part *part, unsigned char *params,
+                          unsigned char *strides)
 {
     const bool strided = strides && p->strides != ATTN_CONTIGUOUS;
     int64_t shape[4] = {0}, given[4] = {0}, stride[4] = {0};
     const unsigned char *data;
     struct attn_problem sizes = *whole;
-    if (!p->rows && kernel->extend) sizes.n_k = whole->capacity;
+    const bool pairs = part->keys && param_has_axis(p, ATTN_N_Q);
+    if (pairs)
+        sizes.n_k = part->keys;
+    else if (!p->rows && kernel->extend) /* such as `document` */
+        sizes.n_k = whole->capacity;
     attn_param_shape(p, &sizes, shape);
     memcpy(&data, params + p->offset, sizeof data);
     if (!data) return;
@@ -81,6 +88,8 @@ static void slice_param(const struct attn_kernel *kernel, const struct attn_para
         if (p->shape[k] == ATTN_BATCH) first += part->sequence * stride[k];
         if (p->shape[k] == ATTN_HEADS) first += part->first_head * stride[k];
         if (p->shape[k] == ATTN_KV_HEADS) first += part->first_kv_head * stride[k];
+        if (p->shape[k] == ATTN_N_Q) first += part->first_query * stride[k];
+        if (p->shape[k] == ATTN_N_K && pairs) first += part->first_key * stride[k];
         if (stride[k] == 0) stride[k] = ATTN_BROADCAST;
     }
     data += first * (int64_t)attn_dtype_size(p->dtype);
@@ -89,9 +98,10 @@ static void slice_param(const struct attn_kernel *kernel, const struct attn_para
     if (p->tiles) memset(params + p->tiles, 0, sizeof(void *)); /* a table is for all heads; the call makes one */
 }
 
-static void slice_params(const struct slicing *s, const struct part *part, const void *params, unsigned char *memory)
+void part_of_params(const struct attn_kernel *kernel, const struct attn_problem *whole, const struct part *part,
+                    const void *params, void *to)
 {
-    const struct attn_kernel *const kernel = s->kernel;
+    unsigned char *const memory = (unsigned char *)to;
     unsigned char *const strides = kernel->strides_bytes ? memory + whole_lines(kernel->params_bytes) : NULL;
     memcpy(memory, params, kernel->params_bytes);
     if (strides) {
@@ -101,7 +111,7 @@ static void slice_params(const struct slicing *s, const struct part *part, const
         if (given) memcpy(strides, given, kernel->strides_bytes);
         memcpy(memory + kernel->strides, &strides, sizeof strides);
     }
-    for (int k = 0; k < kernel->params; k++) slice_param(kernel, &kernel->param[k], &s->whole, part, memory, strides);
+    for (int k = 0; k < kernel->params; k++) part_of_param(kernel, &kernel->param[k], whole, part, memory, strides);
 }
 
 static const void *row_of(const void *array, const struct attn_strides *s, int64_t sequence, int64_t head, size_t size)
@@ -118,7 +128,7 @@ int slice_make(const struct slicing *s, int64_t n, const struct arrays *arrays, 
     const int64_t members = p->heads / (p->kv_heads ? p->kv_heads : 1), together = heads_together(p),
                   b = n / s->of_sequence, first = n % s->of_sequence * s->heads, left = p->kv_heads - first,
                   heads = left < s->heads ? left : s->heads;
-    const struct part part = {b, first, first * members};
+    const struct part part = {.sequence = b, .first_kv_head = first, .first_head = first * members};
     slice->problem = *p;
     slice->problem.batch = 1;
     slice->problem.kv_heads = heads;
@@ -136,7 +146,7 @@ int slice_make(const struct slicing *s, int64_t n, const struct arrays *arrays, 
     slice->arrays.out = (void *)(uintptr_t)row_of(arrays->out, &p->out, b, part.first_head, size);
     slice->params = NULL;
     if (!params || !memory || !s->kernel->params) return 0;
-    slice_params(s, &part, params, (unsigned char *)memory);
+    part_of_params(s->kernel, p, &part, params, memory);
     slice->params = memory;
     return 0;
 }

@@ -14,7 +14,7 @@ START = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.
                          ctypes.POINTER(ctypes.c_int64))
 WAIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
 SUM = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int)
-TAGS = {'error': 1, 'runs': 2, 'state': 3, 'sum': 4, 'keys': 5}   # as in runtime/mpi/ranks.h
+TAGS = {'error': 1, 'runs': 2, 'state': 3, 'sum': 4, 'keys': 5, 'down': 6}   # as in runtime/mpi/ranks.h
 
 
 class Transport(ctypes.Structure):
@@ -37,7 +37,9 @@ class Post:
             with self.there:
                 if rank == self.fails:
                     self.failing -= 1
-                    if self.failing < 0: return ATTN_ERANKS
+                    if self.failing < 0:
+                        self.there.notify_all()
+                        return ATTN_ERANKS
                 self.sent[rank, tag] = self.sent.get((rank, tag), 0) + size
                 self.boxes.setdefault((rank, to, tag), []).append(ctypes.string_at(data, size))
                 self.there.notify_all()
@@ -54,7 +56,9 @@ class Post:
             if request[0] == 0: return 0
             data, size, box = waiting.pop(request[0])
             with self.there:
-                if not self.there.wait_for(lambda: self.boxes.get(box), LIMIT): return ATTN_ERANKS
+                lost = lambda: box[0] == self.fails and self.failing < 0
+                if not self.there.wait_for(lambda: self.boxes.get(box) or lost(), LIMIT): return ATTN_ERANKS
+                if not self.boxes.get(box): return ATTN_ERANKS
                 message = self.boxes[box].pop(0)
             if len(message) != size: return ATTN_ERANKS
             ctypes.memmove(data, message, size)
@@ -62,14 +66,17 @@ class Post:
         return Transport(None, rank, self.ranks, START(send), START(receive), WAIT(wait))
 
     def bytes_of(self, tag, rank=None):
-        return sum(n for (r, t), n in self.sent.items() if t == TAGS[tag] and rank in (None, r))
+        tags = [TAGS[tag], TAGS['down']] if tag == 'keys' else [TAGS[tag]]
+        return sum(n for (r, t), n in self.sent.items() if t in tags and rank in (None, r))
 
 
 def built(folder, sources):
     """Returns the command's output file: a shared library of attn_ranks_…"""
     own = os.path.join(RUNTIME, 'mpi')
-    return ['cc', '-O1', '-g', '-fPIC', '-shared', '-I', RUNTIME, '-I', own, '-o', os.path.join(folder, 'ranks.so'),
-            *(os.path.join(own, f) for f in sorted(os.listdir(own)) if f.endswith('.c') and f != 'mpi.c'), *sources, '-lm']
+    # Short pieces, so that a run has several.
+    return ['cc', '-O1', '-g', '-DATTN_RANKS_PIECE=32', '-fPIC', '-shared', '-I', RUNTIME, '-I', own, '-o',
+            os.path.join(folder, 'ranks.so'), *(os.path.join(own, f) for f in sorted(os.listdir(own)) if f.endswith('.c') and f != 'mpi.c'),
+            *sources, '-lm']
 
 
 class Ranks:
@@ -89,7 +96,8 @@ def share(kernel, P, rows_q, rows_k):
         name = param.name.decode()
         for axis in range(param.rank if name in P else 0):
             rows = {-4: rows_q, -5: rows_k}.get(param.shape[axis])
-            if rows is None or not param.rows: continue
+            both = -4 in param.shape[:param.rank] and -5 in param.shape[:param.rank]
+            if rows is None or (both and rows is rows_k) or (param.dtype == 4 and not param.rows): continue
             mine[name] = mine[name][(slice(None),) * axis + (rows,)]
     return mine
 
@@ -117,8 +125,8 @@ class Call:
         about = self.kernel.about
         self.error = ranks.forward(
             ctypes.byref(self.transport), ctypes.byref(about), ctypes.byref(self.problem),
-            self.params if about.params else None, *(x.ctypes.data for x in (*self.arrays, self.out)),
-            self.work.ctypes.data)
+            self.params if about.params else None,
+            *(x if x is None else x.ctypes.data for x in (*self.arrays, self.out)), self.work.ctypes.data)
         check((self.work[-64:] == self.after).all(), 'a rank wrote after its workspace')
 
 

@@ -18,7 +18,7 @@ import yaml
 
 import definitions
 from kernel import RUNTIME, Objects, Problem, best_target, compiled, done_well, inputs, runtime_sources
-from ranks import Post, Ranks, built, forward
+from ranks import Call, Post, Ranks, built, forward, share, together
 from suite import Skip, Suite, check, compiler
 
 IDENTITY, ROWS = {'linear': {'features': 'identity'}}, {'shape': ['B', 'H', 'Nk']}
@@ -82,10 +82,93 @@ def linear(folder, suite, name):
         out = forward(ranks, kernel, P, q, k, v, [(m, m) for m in runs], post)
         check(out.tobytes() == one.tobytes(), 'other bits with runs %s' % runs)
         slices = B * (1 if kernel.about.names_heads else k.shape[1])
-        limit = (len(runs) - 1) * slices * state_bytes(kernel, 1, H * B // slices, G * B // slices, B * k.shape[1] // slices if times > 1 else 0,
-                                                         n)
+        heads = (B * x // slices for x in (H, G, k.shape[1] if times > 1 else 0))
+        limit = (len(runs) - 1) * slices * state_bytes(kernel, 1, *heads, n)
         check(post.bytes_of('state') == limit, 'it sent %d bytes of states, not %d' % (post.bytes_of('state'), limit))
     return '(one rank is off by %.2g)' % worst
+
+
+# Quadratic forms, whose keys travel: (keys of the spec, sizes B, H, G).
+RING = {
+    'full': ({'mask': 'none'}, (2, 4, 2)),
+    'causal': ({'prepare': ['rope']}, (1, 4, 2)),
+    'window': ({'mask': {'window': {'left': 20}}}, (1, 2, 2)),
+    'two-sided': ({'mask': {'expr': 'i - j < 9 && j - i < 40'}, 'similarity': {'softmax': {'bias': 'alibi'}}}, (1, 2, 1)),
+    'dilated': ({'mask': {'expr': 'j <= i && (i - j) % 3 == 0'}, 'dtype': 'f64'}, (1, 2, 2)),
+    'power-f16': ({'similarity': {'polynomial': {'degree': 4}}, 'normalize': 'sum', 'dtype': 'f16'}, (1, 2, 1)),
+    'undivided': ({'similarity': {'custom': {'weight': '1 + s * s * a[b][h][j]'}}, 'normalize': 'none', 'mask': 'none',
+                   'arrays': {'a': {'shape': ['B', 'H', 'Nk']}}}, (2, 2, 2)),
+    'pairs-bf16': ({'similarity': {'softmax': {'modify': 's + near[h][row][j]'}}, 'dtype': 'bf16',
+                    'arrays': {'near': {'shape': ['H', 'Nq', 'Nk']}}}, (1, 4, 2)),
+    'per-query': ({'similarity': {'softmax': {'modify': 's * warm[b][row]'}}, 'mask': {'window': {'left': 70}},
+                   'arrays': {'warm': {'shape': ['B', 'Nq']}}}, (2, 2, 1)),
+    'keys-as-values': ({'shape': {'head_dim': 12, 'value_dim': 8, 'values': 'keys'}}, (1, 4, 1)),
+}
+RING_TOLERANCE = {'f32': 3e-6, 'f64': 1e-13, 'f16': 4e-3, 'bf16': 3e-2}
+
+
+def close(what, got, expected, tolerance):
+    check(np.isfinite(got).all(), what + ': not finite')
+    off = np.abs(got - expected).max(initial=0) / max(np.abs(expected).max(initial=0), 1e-3)
+    check(off <= tolerance, '%s is off by %.3g' % (what, off))
+    return off
+
+
+def row_bytes(kernel, batch, heads, kv_heads):
+    """Returns the bytes of a row of a message without parameters."""
+    size, about = (2 if kernel.stored else kernel.dtype.itemsize), kernel.about
+    lines = [batch * kv_heads * size * dim for dim in (about.head_dim, 0 if about.values_are_keys else about.value_dim)]
+    return sum(-(-n // 64) * 64 for n in lines)
+
+
+def ring(folder, suite, name):
+    keys, (B, H, G) = RING[name]
+    kernel, spec = kernel_of(folder, suite, {'similarity': 'softmax', 'emit': ['forward', 'statistics'],
+                                             'algorithm': 'quadratic'} | keys)
+    ranks, n, about = library(suite), sum(RUNS[0]), kernel.about
+    P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
+    expected, worst = definitions.attend(spec, dict(P), q, k, v), 0.0
+    for runs in RUNS:
+        post = Post(len(runs))
+        out = forward(ranks, kernel, P, q, k, v, [(m, m) for m in runs], post)
+        worst = max(worst, close('out with runs %s' % runs, out, expected, RING_TOLERANCE[spec['dtype']]))
+        row = row_bytes(kernel, B, H, G)
+        for rank in range(len(runs)):
+            sent = post.bytes_of('keys', rank) // row
+            if not about.params: check(sent <= n, 'rank %d sent %d rows of %d' % (rank, sent, n))
+            if about.before < n:
+                check(sent <= len(runs) * (about.before + about.after + 32), 'too many rows: %d' % sent)
+    return '(largest error %.2g)' % worst
+
+
+ERRORS = {'workspace': -4, 'pointer': -2, 'heads': -1, 'order': -11, 'form': -15, 'lost': -17}
+
+
+def errors(folder, suite, name):
+    """Makes one rank of four fail. All ranks return the same error."""
+    softmax = {'similarity': 'softmax', 'algorithm': 'quadratic', 'emit': ['forward', 'statistics']}
+    keys = {'order': LINEAR['documents'][0], 'workspace': LINEAR['elu'][0], 'lost': LINEAR['elu'][0],
+            'form': softmax | {'normalize': {'sink': '1'}}}
+    kernel, spec = kernel_of(folder, suite, keys.get(name, softmax))
+    ranks, n = library(suite), 40
+    P, q, k, v = inputs(spec, 2, 2, 4 * n, 4 * n, 1, 5, os.path.join(folder, 'data'))
+    if name == 'order': P['document'] = np.where(np.arange(4 * n) == 2 * n + 5, 0, P['document'] + 1).astype(np.int32)
+    for wrong in range(4) if name != 'order' else [0]:
+        for failing in (0, 1, 2, 3, 5, 9) if name == 'lost' else [0]:
+            post = Post(4, wrong if name == 'lost' else None, failing)
+            calls = []
+            for rank in range(4):
+                rows = slice(rank * n, (rank + 1) * n)
+                call = Call(ranks, kernel, post.transport(rank), share(kernel, P, rows, rows),
+                            *(x[:, :, rows] for x in (q, k, v)), capacity=4 * n)
+                if rank == wrong and name == 'workspace': call.problem.workspace_bytes -= 1
+                if rank == wrong and name == 'heads': call.problem.heads = call.problem.kv_heads = 1
+                if rank == wrong and name == 'pointer': call.arrays[1] = None
+                calls.append(call)
+            got = together(calls, ranks)
+            # The last messages of a rank may be lost after the others have returned.
+            wanted = {ERRORS[name]} if name != 'lost' or failing < 2 else {ERRORS[name], 0}
+            check(set(got) <= wanted and (name == 'lost' or len(set(got)) == 1), 'rank %d fails: %s' % (wrong, got))
 
 
 # The commands of each MPI that Debian has, and the options of its mpirun.
@@ -116,6 +199,10 @@ def main():
     suite.objects = Objects(suite.folder)
     for name in LINEAR:
         suite.case('linear-' + name, linear, suite, name)
+    for name in RING:
+        suite.case('ring-' + name, ring, suite, name)
+    for name in ERRORS:
+        suite.case('errors-' + name, errors, suite, name)
     for name in MPI:
         suite.case('mpirun-' + name, processes, suite, name)
     return suite.run()
