@@ -75,7 +75,8 @@ def built(folder, sources):
     own = os.path.join(RUNTIME, 'mpi')
     # Short pieces, so that a run has several.
     return ['cc', '-O1', '-g', '-DATTN_RANKS_PIECE=32', '-fPIC', '-shared', '-I', RUNTIME, '-I', own, '-o',
-            os.path.join(folder, 'ranks.so'), *(os.path.join(own, f) for f in sorted(os.listdir(own)) if f.endswith('.c') and f != 'mpi.c'),
+            os.path.join(folder, 'ranks.so'),
+            *(os.path.join(own, f) for f in sorted(os.listdir(own)) if f.endswith('.c') and f != 'mpi.c'),
             *sources, '-lm']
 
 
