@@ -99,7 +99,7 @@ class Suite:
         parser.add_argument('--only', metavar='PATTERN',
                             help='only cases whose name contains PATTERN (* and ? as in a shell)')
         parser.add_argument('--jobs', type=int, default=2, metavar='N', help='cases at a time (default: 2)')
-        parser.add_argument('--times', action='store_true', help='say how long each case took')
+        parser.add_argument('--times', action='store_true', help='say how long each case took; with --jobs 1, how much CPU too')
         parser.add_argument('--list', action='store_true', help='print the names of the cases and stop')
         if more:
             more(parser)
@@ -121,10 +121,10 @@ class Suite:
         return os.path.join(self.folder, name.replace('/', '.').replace(' ', '_'))
 
     def timed(self, *case):
-        began = time.monotonic()
+        began, used = time.monotonic(), sum(os.times()[:4])
         verdict, said = self.one(*case)
         if self.options.times:
-            said = '%.2f s%s' % (time.monotonic() - began, ' ' + said if said else '')
+            said = '%.2f s, %.2f s of CPU%s' % (time.monotonic() - began, sum(os.times()[:4]) - used, ' ' + said if said else '')
         return verdict, said
 
     def one(self, name, function, arguments):

@@ -33,6 +33,18 @@ defvjp(getattr(np, '_original_where', np.where), None,
        lambda value, c, a=None, b=None: unbroadcast_f(b, lambda g: np.where(c, numpy.zeros(g.shape), g)))
 definitions.FUNCTIONS.update(clamp=lambda x, low, high: np.minimum(np.maximum(x, low), high), fabs=np.abs, fmin=np.minimum, fmax=np.maximum, floor=np.floor, pow=lambda a, b: np.power(a * 1.0, b))
 
+def corrected_back(u, w, rate, v):
+    """Returns the gradients of `corrected`. The gradient of v is a solution of the transposed system."""
+    def solve(g):
+        x = numpy.array(g, dtype=u.dtype)
+        for t in range(len(x) - 1, 0, -1): x[:t] -= numpy.outer(w[t, :t], rate[t] * x[t])
+        return x
+    return (lambda g: -numpy.tril((rate[:, None] * solve(g)) @ u.T, -1), lambda g: (solve(g) * (v - w @ u)).sum(-1),
+            lambda g: rate[:, None] * solve(g))
+
+definitions.corrected = primitive(definitions.corrected)
+defvjp(definitions.corrected, *(lambda u, w, rate, v, n=n: corrected_back(u, w, rate, v)[n] for n in range(3)))
+
 def nudged(seed):
     """Returns definitions.py in which some steps move by half an f32 ulp: logarithms of decays; tanh in its derivative 1 -
     tanh^2; and the two terms of a weight's gradient, from the row's sum and from the product with the values. If these
@@ -42,7 +54,7 @@ def nudged(seed):
     defvjp(tanh, lambda value, x: lambda g: g * (1 - nudge(value) ** 2))
     other = numpy.random.default_rng(seed + 100)
     defvjp(use, lambda value, x: lambda g: g * (1 + other.choice([-1, 1], numpy.shape(g)) * 2.0 ** -24))
-    copy.np, copy.FUNCTIONS, copy.use = np, dict(definitions.FUNCTIONS, tanh=tanh), use
+    copy.np, copy.FUNCTIONS, copy.use, copy.corrected = np, dict(definitions.FUNCTIONS, tanh=tanh), use, definitions.corrected
     copy.decay_between = lambda *sums: nudge(exact(*sums))
     return copy
 

@@ -5,8 +5,9 @@ import sys
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), 'numeric')]
-# kernels of tests need not be fast
+# kernels of tests need not be fast, and idle threads must not take cores from other tests
 os.environ['ATTNC_CFLAGS'] = '-O0'
+os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 
 import numpy as np
 
