@@ -41,12 +41,12 @@ def main():
     writer.add_rope_dimension_count(o.head_dim)
     writer.add_rope_freq_base(10000.0)
     writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
     vocabulary = tokenizer(writer)
     writer.add_vocab_size(vocabulary)
 
     def matrix(name, rows, columns, gain=1.0):
-        writer.add_tensor(name, (rng.standard_normal((rows, columns)) * gain / columns ** 0.5).astype(np.float32))
+        writer.add_tensor(name, (rng.standard_normal((rows, columns)) * gain / columns ** 0.5).astype(np.float16))
 
     def ones(name):
         writer.add_tensor(name, np.ones(width, np.float32))
