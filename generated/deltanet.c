@@ -1988,6 +1988,7 @@ const struct attn_kernel deltanet_kernel = {
     .params = 1, .param = param, .params_bytes = sizeof(struct deltanet_params),
     .params_size = deltanet_params_size, .params_init = params_init_any, .workspace = deltanet_workspace,
     .forward = forward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct deltanet_params, strides), .strides_bytes = sizeof(struct deltanet_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };

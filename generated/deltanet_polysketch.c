@@ -2277,6 +2277,7 @@ const struct attn_kernel deltanet_polysketch_kernel = {
     .params_size = deltanet_polysketch_params_size, .params_init = params_init_any,
         .workspace = deltanet_polysketch_workspace,
     .forward = forward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct deltanet_polysketch_params, strides),
         .strides_bytes = sizeof(struct deltanet_polysketch_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,

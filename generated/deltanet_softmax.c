@@ -4469,6 +4469,7 @@ const struct attn_kernel deltanet_softmax_kernel = {
     .params_size = deltanet_softmax_params_size, .params_init = params_init_any,
         .workspace = deltanet_softmax_workspace,
     .forward = forward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct deltanet_softmax_params, strides),
         .strides_bytes = sizeof(struct deltanet_softmax_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,

@@ -5156,6 +5156,7 @@ const struct attn_kernel forgetting_kernel = {
     .params_size = forgetting_params_size, .params_init = params_init_any, .workspace = forgetting_workspace,
     .forward = forward_any,
     .saved = forgetting_saved, .backward_workspace = forgetting_backward_workspace, .backward = backward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct forgetting_params, strides), .strides_bytes = sizeof(struct forgetting_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };

@@ -11794,6 +11794,7 @@ const struct attn_kernel gated_deltanet_kernel = {
     .params_size = gated_deltanet_params_size, .params_init = params_init_any, .workspace = gated_deltanet_workspace,
     .forward = forward_any,
     .saved = gated_deltanet_saved, .backward_workspace = gated_deltanet_backward_workspace, .backward = backward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct gated_deltanet_params, strides), .strides_bytes = sizeof(struct gated_deltanet_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };

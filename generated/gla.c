@@ -9319,6 +9319,7 @@ const struct attn_kernel gla_kernel = {
     .params_size = gla_params_size, .params_init = params_init_any, .workspace = gla_workspace,
     .forward = forward_any,
     .saved = gla_saved, .backward_workspace = gla_backward_workspace, .backward = backward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct gla_params, strides), .strides_bytes = sizeof(struct gla_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };

@@ -4273,6 +4273,7 @@ const struct attn_kernel hedgehog_kernel = {
     .params = 2, .param = param, .params_bytes = sizeof(struct hedgehog_params),
     .params_size = hedgehog_params_size, .params_init = params_init_any, .workspace = hedgehog_workspace,
     .forward = forward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

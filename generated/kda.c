@@ -3282,6 +3282,7 @@ const struct attn_kernel kda_kernel = {
     .params = 2, .param = param, .params_bytes = sizeof(struct kda_params),
     .params_size = kda_params_size, .params_init = params_init_any, .workspace = kda_workspace,
     .forward = forward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct kda_params, strides), .strides_bytes = sizeof(struct kda_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };

@@ -4520,6 +4520,7 @@ const struct attn_kernel linear_elu_decode_kernel = {
         .state_min_length = linear_elu_decode_state_min_length,
     .state_truncate = linear_elu_decode_state_truncate, .state_copy = linear_elu_decode_state_copy,
     .state_fold = linear_elu_decode_state_fold,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
     .state_chunk = state_chunk,
 };

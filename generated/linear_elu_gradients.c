@@ -6535,6 +6535,7 @@ const struct attn_kernel linear_elu_gradients_kernel = {
     .forward = forward_any,
     .saved = linear_elu_gradients_saved, .backward_workspace = linear_elu_gradients_backward_workspace,
         .backward = backward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

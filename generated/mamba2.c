@@ -3114,6 +3114,7 @@ const struct attn_kernel mamba2_kernel = {
     .params = 2, .param = param, .params_bytes = sizeof(struct mamba2_params),
     .params_size = mamba2_params_size, .params_init = params_init_any, .workspace = mamba2_workspace,
     .forward = forward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct mamba2_params, strides), .strides_bytes = sizeof(struct mamba2_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };

@@ -181,9 +181,8 @@ INLINE void synchronise(const struct part *part)
 #endif
 }
 
-/* f16 has 5 bits of exponent and 10 of fraction. */
 union bits { uint32_t bits; float value; };
-INLINE float widened(uint16_t half)
+INLINE float widened_f16(uint16_t half) /* f16 has 5 bits of exponent and 10 of fraction */
 {
     const uint32_t x = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;
     union bits made = {x + (113u << 23)}; /* for subnormal numbers, adds and subtracts a leading one */
@@ -224,13 +223,6 @@ TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 /* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
-
-TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p)
-{
-    vec_v4 x;
-    __asm__("vcvtph2ps %1, %0" : "=v"(x) : "m"(*(const halves_v4 *)(const void *)p));
-    return x;
-}
 
 /* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 TARGET_v4 INLINE void store_narrowed_v4(uint16_t *p, vec_v4 x)
@@ -286,25 +278,6 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* Like transpose_v4, but converts 16-bit elements to floats. */
-TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
-    float *to,
-    int64_t to_row)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = widened_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
-            to[column * to_row + row] = widened(from[row * from_row + column]);
-}
-
 /* Like transpose_v4, but rounds to 16-bit elements like narrowed(). */
 TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
@@ -349,18 +322,6 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     }
     for (int k = 0; k < 16; k++) one |= found[k];
     return one <= 0x7fffffff;
-}
-
-/* Like finite_v4, but for 16-bit elements. They are widened first. */
-TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
-{
-    float wide[16];
-    for (int64_t r = 0; r < rows; r++, p += row)
-        for (int64_t c = 0; c < columns; c += 16) {
-            store_v4(wide, widened_v4(p + c));
-            if (!finite_v4(wide, 0, 1, 16)) return 0;
-        }
-    return 1;
 }
 
 /* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
@@ -423,14 +384,6 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
                 : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
     }
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
 /* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
@@ -540,44 +493,6 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         factor, compensation, 0);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
-TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
-    int64_t b_step, float *c)
-{
-    vec_v4 sum[8];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b + v * 16);
-    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
-}
-
-/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a
-   time. If a has one row, b is read 128 lanes at a time. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float wide[16 * 64];
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        if (rows == 1 && update == 1) {
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
-            if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
-            continue;
-        }
-        for (int64_t k = 0; k < some; k++) {
-            fetch_v4(1, lanes, b + (k + 32) * b_step, b_step);
-            for (int64_t x = 0; x < lanes; x += 16) store_v4(wide + k * lanes + x, widened_v4(b + k * b_step + x));
-        }
-        const float *const from = wide;
-        const int64_t from_step = lanes;
-        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, 1 || rows < 2 ? 0 : 32);
-    }
-}
-
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -614,6 +529,103 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
             dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
                 column + t * 16, 16, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* Returns the elements x … x + 16 - 1 of a row. x is a multiple of 16. */
+TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *row, int64_t x)
+{
+    vec_v4 wide;
+    __asm__("vcvtph2ps %1, %0" : "=v"(wide) : "m"(*(const halves_v4 *)(const void *)(row + x)));
+    return wide;
+}
+
+/* Returns element x of a row. */
+TARGET_v4 INLINE float element_v4(const uint16_t *row, int64_t x)
+{
+    return widened_f16(row[x]);
+}
+
+/* Returns the size of a row of `elements` elements, in units of uint16_t. */
+INLINE int64_t units_v4(int64_t elements)
+{
+    return elements;
+}
+
+/* Like transpose_v4, but widens the elements. */
+TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
+    float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) t[r] = widened_v4(from + (row + r) * from_row, column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = element_v4(from + row * from_row, column);
+}
+
+/* Like finite_v4, but the elements are widened first. `columns` is a multiple of 16. */
+TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[16];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 16) {
+            store_v4(wide, widened_v4(p, c));
+            if (!finite_v4(wide, 0, 1, 16)) return 0;
+        }
+    return 1;
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < units_v4(width); x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
+    const uint16_t *b, int64_t b_step, float *c)
+{
+    vec_v4 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
+}
+
+/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. Narrow elements are widened 16 rows at a
+   time. If a has one row, b is read 128 lanes at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float wide[16 * 64];
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, a, a_step, b, b_step, c);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), x, some, a, a_step, b, b_step, c);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++) {
+            fetch_v4(1, lanes, b + (k + 32) * b_step, b_step);
+            for (int64_t x = 0; x < lanes; x += 16) store_v4(wide + k * lanes + x, widened_v4(b + k * b_step, x));
+        }
+        const float *const from = wide;
+        const int64_t from_step = lanes;
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
+            factor, compensation, 1 || rows < 2 ? 0 : 32);
     }
 }
 
@@ -843,7 +855,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 16) {
-                store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
+                store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row, e));
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
             }
         /* key_sum = 0.0f */
@@ -1062,7 +1074,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 16) {
-                store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
+                store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row, e));
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
             }
         /* key_sum = 0.0f */
@@ -1356,7 +1368,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                 /* v_tile_2 = v, widened */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e += 16) {
-                        store_v4(v_tile_2 + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
+                        store_v4(v_tile_2 + j * 64 + e, widened_v4(v + (j0 + j) * v_row, e));
                         __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
                     }
                 /* key_sum_3 = 0.0f */
@@ -1528,7 +1540,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_begin_v4(const struct call *ca
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? widened(q[r_q / n_q * q_head + r_q % n_q * q_row + d]) : 0;
+            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? element_v4(q + r_q / n_q * q_head + r_q % n_q * q_row, d) : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum + r_q, splat_v4(0.0f));
@@ -1753,7 +1765,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 16)
-                    store_v4(wide + t * 64 + x, widened_v4(v + j0 * v_row + t * v_row + x));
+                    store_v4(wide + t * 64 + x, widened_v4(v + j0 * v_row + t * v_row, x));
             dot15_v4(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 in_region[8] = {0};
@@ -1891,13 +1903,6 @@ TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
-TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p)
-{
-    vec_v3 x;
-    __asm__("vcvtph2ps %1, %0" : "=v"(x) : "m"(*(const halves_v3 *)(const void *)p));
-    return x;
-}
-
 /* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 TARGET_v3 INLINE void store_narrowed_v3(uint16_t *p, vec_v3 x)
 {
@@ -1945,25 +1950,6 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* Like transpose_v3, but converts 16-bit elements to floats. */
-TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
-    float *to,
-    int64_t to_row)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = widened_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
-            to[column * to_row + row] = widened(from[row * from_row + column]);
-}
-
 /* Like transpose_v3, but rounds to 16-bit elements like narrowed(). */
 TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
@@ -2008,18 +1994,6 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     }
     for (int k = 0; k < 8; k++) one |= found[k];
     return one <= 0x7fffffff;
-}
-
-/* Like finite_v3, but for 16-bit elements. They are widened first. */
-TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
-{
-    float wide[8];
-    for (int64_t r = 0; r < rows; r++, p += row)
-        for (int64_t c = 0; c < columns; c += 8) {
-            store_v3(wide, widened_v3(p + c));
-            if (!finite_v3(wide, 0, 1, 8)) return 0;
-        }
-    return 1;
 }
 
 /* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
@@ -2079,14 +2053,6 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
                 : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
     }
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
 /* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
@@ -2187,49 +2153,6 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
-TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
-    int64_t b_step, float *c)
-{
-    vec_v3 sum[8];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b + v * 8);
-    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
-}
-
-/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a
-   time. If a has one row, b is read 64 lanes at a time. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float wide[16 * 64];
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        if (rows == 1 && update == 1) {
-            int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
-            if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
-            continue;
-        }
-        for (int64_t k = 0; k < some; k++) {
-            for (int64_t x = 0; x < lanes; x += 8) store_v3(wide + k * lanes + x, widened_v3(b + k * b_step + x));
-        }
-        const float *const from = wide;
-        const int64_t from_step = lanes;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 8) / lanes;
-            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
-            asked = ask;
-            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
 /* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -2266,6 +2189,108 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
             dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
                 column + t * 8, 8, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* Returns the elements x … x + 8 - 1 of a row. x is a multiple of 8. */
+TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *row, int64_t x)
+{
+    vec_v3 wide;
+    __asm__("vcvtph2ps %1, %0" : "=v"(wide) : "m"(*(const halves_v3 *)(const void *)(row + x)));
+    return wide;
+}
+
+/* Returns element x of a row. */
+TARGET_v3 INLINE float element_v3(const uint16_t *row, int64_t x)
+{
+    return widened_f16(row[x]);
+}
+
+/* Returns the size of a row of `elements` elements, in units of uint16_t. */
+INLINE int64_t units_v3(int64_t elements)
+{
+    return elements;
+}
+
+/* Like transpose_v3, but widens the elements. */
+TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
+    float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) t[r] = widened_v3(from + (row + r) * from_row, column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = element_v3(from + row * from_row, column);
+}
+
+/* Like finite_v3, but the elements are widened first. `columns` is a multiple of 8. */
+TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[8];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 8) {
+            store_v3(wide, widened_v3(p, c));
+            if (!finite_v3(wide, 0, 1, 8)) return 0;
+        }
+    return 1;
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < units_v3(width); x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
+    const uint16_t *b, int64_t b_step, float *c)
+{
+    vec_v3 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
+    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
+}
+
+/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. Narrow elements are widened 16 rows at a
+   time. If a has one row, b is read 64 lanes at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float wide[16 * 64];
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, a, a_step, b, b_step, c);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), x, some, a, a_step, b, b_step, c);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++) {
+            for (int64_t x = 0; x < lanes; x += 8) store_v3(wide + k * lanes + x, widened_v3(b + k * b_step, x));
+        }
+        const float *const from = wide;
+        const int64_t from_step = lanes;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes;
+            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            asked = ask;
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
     }
 }
 
@@ -2495,7 +2520,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 8) {
-                store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row, e));
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
             }
         /* key_sum = 0.0f */
@@ -2714,7 +2739,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 8) {
-                store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row, e));
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
             }
         /* key_sum = 0.0f */
@@ -3008,7 +3033,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                 /* v_tile_2 = v, widened */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e += 8) {
-                        store_v3(v_tile_2 + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                        store_v3(v_tile_2 + j * 64 + e, widened_v3(v + (j0 + j) * v_row, e));
                         __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
                     }
                 /* key_sum_3 = 0.0f */
@@ -3180,7 +3205,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_begin_v3(const struct call *ca
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? widened(q[r_q / n_q * q_head + r_q % n_q * q_row + d]) : 0;
+            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? element_v3(q + r_q / n_q * q_head + r_q % n_q * q_row, d) : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum + r_q, splat_v3(0.0f));
@@ -3405,7 +3430,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 8)
-                    store_v3(wide + t * 64 + x, widened_v3(v + j0 * v_row + t * v_row + x));
+                    store_v3(wide + t * 64 + x, widened_v3(v + j0 * v_row + t * v_row, x));
             dot15_v3(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 in_region[16] = {0};
@@ -3540,16 +3565,6 @@ INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 /* Returns a in the lanes of the mask, and b in the other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
-INLINE vec_any widened_any(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
-{
-    const mask_any bits = __builtin_convertvector(*(const halves_any *)(const void *)p, mask_any),
-        x = (bits & 0x7fff) << 13;
-    /* infinity and NaN keep their exponent */
-    const mask_any normal = x + (112 << 23) + ((mask_any)(x >= 0x0f800000) & (112 << 23));
-    const vec_any tiny = (vec_any)(x + (113 << 23)) - 0x1p-14f;
-    return (vec_any)((mask_any)pick_any((mask_any)(x < 0x00800000), tiny, (vec_any)normal) | (bits & 0x8000) << 16);
-}
-
 /* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 INLINE void store_narrowed_any(uint16_t *p, vec_any x)
 {
@@ -3597,24 +3612,6 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* Like transpose_any, but converts 16-bit elements to floats. */
-APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = widened_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
-            to[column * to_row + row] = widened(from[row * from_row + column]);
-}
-
 /* Like transpose_any, but rounds to 16-bit elements like narrowed(). */
 APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
@@ -3658,18 +3655,6 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     }
     for (int k = 0; k < 4; k++) one |= found[k];
     return one <= 0x7fffffff;
-}
-
-/* Like finite_any, but for 16-bit elements. They are widened first. */
-APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
-{
-    float wide[4];
-    for (int64_t r = 0; r < rows; r++, p += row)
-        for (int64_t c = 0; c < columns; c += 4) {
-            store_any(wide, widened_any(p + c));
-            if (!finite_any(wide, 0, 1, 4)) return 0;
-        }
-    return 1;
 }
 
 /* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
@@ -3727,14 +3712,6 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
     }
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
 /* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
@@ -3835,49 +3812,6 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
-INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
-    int64_t b_step, float *c)
-{
-    vec_any sum[8];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b + v * 4);
-    UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
-}
-
-/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a
-   time. If a has one row, b is read 32 lanes at a time. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float wide[16 * 64];
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        if (rows == 1 && update == 1) {
-            fetch_any(16, lanes, b + 64 * b_step, b_step);
-            int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
-            if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
-            continue;
-        }
-        for (int64_t k = 0; k < some; k++) {
-            for (int64_t x = 0; x < lanes; x += 4) store_any(wide + k * lanes + x, widened_any(b + k * b_step + x));
-        }
-        const float *const from = wide;
-        const int64_t from_step = lanes;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 4) / lanes;
-            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
-            asked = ask;
-            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
 /* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -3914,6 +3848,114 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
             dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
                 column + t * 4, 4, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+INLINE vec_any from_halves_any(halves_any half) /* f16 has 5 bits of exponent and 10 of fraction */
+{
+    const mask_any bits = __builtin_convertvector(half, mask_any), x = (bits & 0x7fff) << 13;
+    /* infinity and NaN keep their exponent */
+    const mask_any normal = x + (112 << 23) + ((mask_any)(x >= 0x0f800000) & (112 << 23));
+    const vec_any tiny = (vec_any)(x + (113 << 23)) - 0x1p-14f;
+    return (vec_any)((mask_any)pick_any((mask_any)(x < 0x00800000), tiny, (vec_any)normal) | (bits & 0x8000) << 16);
+}
+
+/* Returns the elements x … x + 4 - 1 of a row. x is a multiple of 4. */
+INLINE vec_any widened_any(const uint16_t *row, int64_t x)
+{
+    return from_halves_any(*(const halves_any *)(const void *)(row + x));
+}
+
+/* Returns element x of a row. */
+INLINE float element_any(const uint16_t *row, int64_t x)
+{
+    return widened_f16(row[x]);
+}
+
+/* Returns the size of a row of `elements` elements, in units of uint16_t. */
+INLINE int64_t units_any(int64_t elements)
+{
+    return elements;
+}
+
+/* Like transpose_any, but widens the elements. */
+APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) t[r] = widened_any(from + (row + r) * from_row, column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = element_any(from + row * from_row, column);
+}
+
+/* Like finite_any, but the elements are widened first. `columns` is a multiple of 4. */
+APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[4];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 4) {
+            store_any(wide, widened_any(p, c));
+            if (!finite_any(wide, 0, 1, 4)) return 0;
+        }
+    return 1;
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < units_any(width); x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
+    const uint16_t *b, int64_t b_step, float *c)
+{
+    vec_any sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
+    UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
+}
+
+/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. Narrow elements are widened 16 rows at a
+   time. If a has one row, b is read 32 lanes at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float wide[16 * 64];
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
+            int64_t x = 0;
+            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, a, a_step, b, b_step, c);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), x, some, a, a_step, b, b_step, c);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++) {
+            for (int64_t x = 0; x < lanes; x += 4) store_any(wide + k * lanes + x, widened_any(b + k * b_step, x));
+        }
+        const float *const from = wide;
+        const int64_t from_step = lanes;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes;
+            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            asked = ask;
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
     }
 }
 
@@ -4139,7 +4181,7 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 4) {
-                store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
+                store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row, e));
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
             }
         /* key_sum = 0.0f */
@@ -4358,7 +4400,7 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 4) {
-                store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
+                store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row, e));
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
             }
         /* key_sum = 0.0f */
@@ -4652,7 +4694,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                 /* v_tile_2 = v, widened */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e += 4) {
-                        store_any(v_tile_2 + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
+                        store_any(v_tile_2 + j * 64 + e, widened_any(v + (j0 + j) * v_row, e));
                         __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
                     }
                 /* key_sum_3 = 0.0f */
@@ -4824,7 +4866,7 @@ APART void polysketch_r32_local_f16_few_begin_any(const struct call *call, int64
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? widened(q[r_q / n_q * q_head + r_q % n_q * q_row + d]) : 0;
+            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? element_any(q + r_q / n_q * q_head + r_q % n_q * q_row, d) : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum + r_q, splat_any(0.0f));
@@ -5049,7 +5091,7 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 4)
-                    store_any(wide + t * 64 + x, widened_any(v + j0 * v_row + t * v_row + x));
+                    store_any(wide + t * 64 + x, widened_any(v + j0 * v_row + t * v_row, x));
             dot15_any(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any in_region[32] = {0};
@@ -5512,6 +5554,7 @@ const struct attn_kernel polysketch_r32_local_f16_kernel = {
     .params_size = polysketch_r32_local_f16_params_size, .params_init = params_init_any,
         .workspace = polysketch_r32_local_f16_workspace,
     .forward = forward_any,
+    .key_dtype = ATTN_F16, .value_dtype = ATTN_F16,
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };
 #endif /* a compiler of this language */

@@ -3694,6 +3694,7 @@ const struct attn_kernel rwkv_kernel = {
     .params = 1, .param = param, .params_bytes = sizeof(struct rwkv_params),
     .params_size = rwkv_params_size, .params_init = params_init_any, .workspace = rwkv_workspace,
     .forward = forward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct rwkv_params, strides), .strides_bytes = sizeof(struct rwkv_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };

@@ -1931,6 +1931,7 @@ const struct attn_kernel softmax_blocks_kernel = {
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_blocks_params),
     .params_size = softmax_blocks_params_size, .params_init = params_init_any, .workspace = softmax_blocks_workspace,
     .forward = forward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 1,
 };
 #endif /* a compiler of this language */

@@ -167,9 +167,8 @@ INLINE void synchronise(const struct part *part)
 #endif
 }
 
-/* bf16 is the upper half of a float. */
 union bits { uint32_t bits; float value; };
-INLINE float widened(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; }
+INLINE float widened_bf16(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; } /* the upper half of a float */
 INLINE uint16_t narrowed(float value) /* rounds to nearest, ties to even; NaN stays NaN */
 {
     const uint32_t x = (union bits){.value = value}.bits;
@@ -230,11 +229,6 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx splat_v4bf16amx(float x) { return x - (vec
 /* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx pick_v4bf16amx(mask_v4bf16amx m, vec_v4bf16amx a,
     vec_v4bf16amx b) { return (vec_v4bf16amx)((m & (mask_v4bf16amx)a) | (~m & (mask_v4bf16amx)b)); }
-
-TARGET_v4bf16amx INLINE vec_v4bf16amx widened_v4bf16amx(const uint16_t *p) /* bf16 is the upper half of a float */
-{
-    return (vec_v4bf16amx)(__builtin_convertvector(*(const halves_v4bf16amx *)(const void *)p, mask_v4bf16amx) << 16);
-}
 
 /* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 TARGET_v4bf16amx INLINE void store_narrowed_v4bf16amx(uint16_t *p, vec_v4bf16amx x)
@@ -448,18 +442,6 @@ TARGET_v4bf16amx APART int finite_v4bf16amx(const float *p, int64_t row, int64_t
     return one <= 0x7fffffff;
 }
 
-/* Like finite_v4bf16amx, but for 16-bit elements. They are widened first. */
-TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
-{
-    float wide[16];
-    for (int64_t r = 0; r < rows; r++, p += row)
-        for (int64_t c = 0; c < columns; c += 16) {
-            store_v4bf16amx(wide, widened_v4bf16amx(p + c));
-            if (!finite_v4bf16amx(wide, 0, 1, 16)) return 0;
-        }
-    return 1;
-}
-
 /* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
 TARGET_v4bf16amx APART void add_seen_lanes_v4bf16amx(int64_t lanes, float *sum, const float *weights,
     const float *values, int64_t value_row,
@@ -509,86 +491,6 @@ TARGET_v4bf16amx INLINE void block_v4bf16amx(const int rows, const int vectors, 
                 : update == 1 ? load_v4bf16amx(to) + sum[r][v] : load_v4bf16amx(to) * times + sum[r][v]);
         }
     }
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
-   - ordered: b is read in memory order, which helps the hardware prefetch it
-   - wide: b converted to floats, in rows of `steps` elements, or NULL
-   - ahead: the first of 16 rows to prefetch, or NULL */
-TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, const int64_t steps, const float *a,
-    const uint16_t *b,
-    int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
-{
-    vec_v4bf16amx t[16];
-    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16amx){0};
-    for (int64_t first = 0; first < steps; first += 128)
-        UNROLL for (int k = 0; k < 16; k++) {
-            if (ahead) fetch_v4bf16amx(1, min(128, steps - first), ahead + k * b_row + first, b_row);
-            for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += load_v4bf16amx(a + s) *
-                    (wide ? load_v4bf16amx(wide + k * steps + s) : widened_v4bf16amx(b + (whole ? k : min(k,
-                        last)) * b_row + s));
-            if (ordered) __asm__ volatile("" : : : "memory");
-        }
-    store_v4bf16amx(c, lane_sums_v4bf16amx(t));
-}
-
-/* Like columns_v4bf16amx, for any number of rows of a. */
-TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last, int64_t rows, const int64_t steps,
-    const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    if (rows == 1) {
-        columns_v4bf16amx(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
-        return;
-    }
-    /* Who prefetches b depends on the number of rows of a.
-       - For fewer than 2 rows, the hardware prefetches b.
-       - From 2 rows on, each row prefetches a share of b.
-       - If 2 is at most 3, the first of two or three rows prefetches all of b. */
-    const uint16_t *const ahead = b + 32 * b_row;
-    const int asks = rows >= 2;
-    int64_t r = 0;
-    if (r < rows && (!asks || rows < 4))
-        columns_v4bf16amx(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
-    for (; r < rows; r++) {
-        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
-        if (asks && rows >= 4) fetch_v4bf16amx(to - from, steps, ahead + from * b_row, b_row);
-        columns_v4bf16amx(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
-    }
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
-TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, const int64_t steps, const float *a,
-    int64_t a_row,
-    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
-{
-    const float *wide = NULL;
-    int64_t x = 0;
-    float widened[16 * 64];
-    /* With one row of a, each row of b is used once. So b is not widened in advance. */
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
-        columns_v4bf16amx(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
-    }
-    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
-        for (int64_t k = 0; k < 16; k++)
-            for (int64_t s = 0; s < steps; s += 16)
-                store_v4bf16amx(widened + k * steps + s, widened_v4bf16amx(b + k * b_row + s));
-        wide = widened;
-        all_columns_v4bf16amx(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-    }
-    if (x < columns) all_columns_v4bf16amx(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* Like block_v4bf16amx, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
@@ -702,47 +604,6 @@ TARGET_v4bf16amx INLINE void dot_v4bf16amx(const int vectors, const int64_t lane
 {
     dot_early_v4bf16amx(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, 0);
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
-TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b,
-    int64_t b_step, float *c)
-{
-    vec_v4bf16amx sum[8];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16amx){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16amx(b + v * 16);
-    UNROLL for (int v = 0; v < vectors; v++) store_v4bf16amx(c + v * 16, load_v4bf16amx(c + v * 16) + sum[v]);
-}
-
-/* Like dot_v4bf16amx, but b is in memory and is prefetched as in dot_along_v4bf16amx. 16-bit elements are widened 16
-   rows at a
-   time. If a has one row, b is read 128 lanes at a time. */
-TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float wide[16 * 64];
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        if (rows == 1 && update == 1) {
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4bf16amx(8, some, a, a_step, b + x, b_step, c + x);
-            if (lanes % 128) row_v4bf16amx((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
-            continue;
-        }
-        for (int64_t k = 0; k < some; k++) {
-            fetch_v4bf16amx(1, lanes, b + (k + 32) * b_step, b_step);
-            for (int64_t x = 0; x < lanes; x += 16) store_v4bf16amx(wide + k * lanes + x,
-                widened_v4bf16amx(b + k * b_step + x));
-        }
-        const float *const from = wide;
-        const int64_t from_step = lanes;
-        dot_early_v4bf16amx(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, 1 || rows < 2 ? 0 : 32);
-    }
 }
 
 /* Like dot_v4bf16amx, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If
@@ -992,6 +853,160 @@ TARGET_v4bf16amx INLINE void unit_rounded_v4bf16amx(const float *from, const int
     }
 }
 
+/* Returns the elements x … x + 16 - 1 of a row. x is a multiple of 16. */
+TARGET_v4bf16amx INLINE vec_v4bf16amx widened_v4bf16amx(const uint16_t *row, int64_t x)
+{
+    /* bf16 is the upper half of a float */
+    return (vec_v4bf16amx)(__builtin_convertvector(*(const halves_v4bf16amx *)(const void *)(row + x),
+        mask_v4bf16amx) << 16);
+}
+
+/* Returns element x of a row. */
+TARGET_v4bf16amx INLINE float element_v4bf16amx(const uint16_t *row, int64_t x)
+{
+    return widened_bf16(row[x]);
+}
+
+/* Returns the size of a row of `elements` elements, in units of uint16_t. */
+INLINE int64_t units_v4bf16amx(int64_t elements)
+{
+    return elements;
+}
+
+/* Like finite_v4bf16amx, but the elements are widened first. `columns` is a multiple of 16. */
+TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[16];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 16) {
+            store_v4bf16amx(wide, widened_v4bf16amx(p, c));
+            if (!finite_v4bf16amx(wide, 0, 1, 16)) return 0;
+        }
+    return 1;
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < units_v4bf16amx(width); x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 16 rows to prefetch, or NULL */
+TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, const int64_t steps, const float *a,
+    const uint16_t *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
+{
+    vec_v4bf16amx t[16];
+    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16amx){0};
+    for (int64_t first = 0; first < steps; first += 128)
+        UNROLL for (int k = 0; k < 16; k++) {
+            if (ahead) fetch_v4bf16amx(1, min(128, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                t[k] += load_v4bf16amx(a + s) *
+                    (wide ? load_v4bf16amx(wide + k * steps + s) : widened_v4bf16amx(b + (whole ? k : min(k,
+                        last)) * b_row, s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v4bf16amx(c, lane_sums_v4bf16amx(t));
+}
+
+/* Like columns_v4bf16amx, for any number of rows of a. */
+TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last, int64_t rows, const int64_t steps,
+    const float *a,
+    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v4bf16amx(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    /* Who prefetches b depends on the number of rows of a.
+       - For fewer than 2 rows, the hardware prefetches b.
+       - From 2 rows on, each row prefetches a share of b.
+       - If 2 is at most 3, the first of two or three rows prefetches all of b. */
+    const uint16_t *const ahead = b + 32 * b_row;
+    const int asks = rows >= 2;
+    int64_t r = 0;
+    if (r < rows && (!asks || rows < 4))
+        columns_v4bf16amx(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
+    for (; r < rows; r++) {
+        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
+        if (asks && rows >= 4) fetch_v4bf16amx(to - from, steps, ahead + from * b_row, b_row);
+        columns_v4bf16amx(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 16.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, const int64_t steps, const float *a,
+    int64_t a_row,
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    float widened[16 * 64];
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
+        columns_v4bf16amx(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
+        for (int64_t k = 0; k < 16; k++)
+            for (int64_t s = 0; s < steps; s += 16)
+                store_v4bf16amx(widened + k * steps + s, widened_v4bf16amx(b + k * b_row, s));
+        wide = widened;
+        all_columns_v4bf16amx(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v4bf16amx(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t first, int64_t steps, const float *a,
+    int64_t a_step,
+    const uint16_t *b, int64_t b_step, float *c)
+{
+    vec_v4bf16amx sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16amx){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16amx(b, first + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4bf16amx(c + first + v * 16,
+        load_v4bf16amx(c + first + v * 16) + sum[v]);
+}
+
+/* Like dot_v4bf16amx, but b is in memory and is prefetched as in dot_along_v4bf16amx. Narrow elements are widened 16
+   rows at a
+   time. If a has one row, b is read 128 lanes at a time. */
+TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float wide[16 * 64];
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4bf16amx(8, x, some, a, a_step, b, b_step, c);
+            if (lanes % 128) row_v4bf16amx((int)(lanes % 128 / 16), x, some, a, a_step, b, b_step, c);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++) {
+            fetch_v4bf16amx(1, lanes, b + (k + 32) * b_step, b_step);
+            for (int64_t x = 0; x < lanes; x += 16) store_v4bf16amx(wide + k * lanes + x,
+                widened_v4bf16amx(b + k * b_step, x));
+        }
+        const float *const from = wide;
+        const int64_t from_step = lanes;
+        dot_early_v4bf16amx(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
+            factor, compensation, 1 || rows < 2 ? 0 : 32);
+    }
+}
+
 /* The functions for the products below. Each calls dot_v4bf16amx or a similar function with constants. */
 TARGET_v4bf16amx APART void dot0_v4bf16amx(int64_t rows, const uint16_t *a, int64_t a_row, const uint16_t *b, float *c)
 {
@@ -1206,7 +1221,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_begin_v4bf16amx(const struct
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? widened(q[r / n_q * q_head + r % n_q * q_row + d]) : 0;
+            q_tile[d * 64 + r] = r < r1 - r0 ? element_v4bf16amx(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
@@ -1355,7 +1370,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 16)
-                    store_v4bf16amx(wide + t * 64 + x, widened_v4bf16amx(v + j0 * v_row + t * v_row + x));
+                    store_v4bf16amx(wide + t * 64 + x, widened_v4bf16amx(v + j0 * v_row + t * v_row, x));
             dot4_v4bf16amx(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4bf16amx in_region[8] = {0};
@@ -1518,11 +1533,6 @@ TARGET_v4bf16 INLINE vec_v4bf16 splat_v4bf16(float x) { return x - (vec_v4bf16){
 /* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET_v4bf16 INLINE vec_v4bf16 pick_v4bf16(mask_v4bf16 m, vec_v4bf16 a,
     vec_v4bf16 b) { return (vec_v4bf16)((m & (mask_v4bf16)a) | (~m & (mask_v4bf16)b)); }
-
-TARGET_v4bf16 INLINE vec_v4bf16 widened_v4bf16(const uint16_t *p) /* bf16 is the upper half of a float */
-{
-    return (vec_v4bf16)(__builtin_convertvector(*(const halves_v4bf16 *)(const void *)p, mask_v4bf16) << 16);
-}
 
 /* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 TARGET_v4bf16 INLINE void store_narrowed_v4bf16(uint16_t *p, vec_v4bf16 x)
@@ -1757,18 +1767,6 @@ TARGET_v4bf16 APART int finite_v4bf16(const float *p, int64_t row, int64_t rows,
     return one <= 0x7fffffff;
 }
 
-/* Like finite_v4bf16, but for 16-bit elements. They are widened first. */
-TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
-{
-    float wide[16];
-    for (int64_t r = 0; r < rows; r++, p += row)
-        for (int64_t c = 0; c < columns; c += 16) {
-            store_v4bf16(wide, widened_v4bf16(p + c));
-            if (!finite_v4bf16(wide, 0, 1, 16)) return 0;
-        }
-    return 1;
-}
-
 /* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
 TARGET_v4bf16 APART void add_seen_lanes_v4bf16(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
@@ -1818,86 +1816,6 @@ TARGET_v4bf16 INLINE void block_v4bf16(const int rows, const int vectors, int64_
                 : update == 1 ? load_v4bf16(to) + sum[r][v] : load_v4bf16(to) * times + sum[r][v]);
         }
     }
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
-   - ordered: b is read in memory order, which helps the hardware prefetch it
-   - wide: b converted to floats, in rows of `steps` elements, or NULL
-   - ahead: the first of 16 rows to prefetch, or NULL */
-TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const int64_t steps, const float *a,
-    const uint16_t *b,
-    int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
-{
-    vec_v4bf16 t[16];
-    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16){0};
-    for (int64_t first = 0; first < steps; first += 128)
-        UNROLL for (int k = 0; k < 16; k++) {
-            if (ahead) fetch_v4bf16(1, min(128, steps - first), ahead + k * b_row + first, b_row);
-            for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += load_v4bf16(a + s) *
-                    (wide ? load_v4bf16(wide + k * steps + s) : widened_v4bf16(b + (whole ? k : min(k,
-                        last)) * b_row + s));
-            if (ordered) __asm__ volatile("" : : : "memory");
-        }
-    store_v4bf16(c, lane_sums_v4bf16(t));
-}
-
-/* Like columns_v4bf16, for any number of rows of a. */
-TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int64_t rows, const int64_t steps,
-    const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    if (rows == 1) {
-        columns_v4bf16(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
-        return;
-    }
-    /* Who prefetches b depends on the number of rows of a.
-       - For fewer than 2 rows, the hardware prefetches b.
-       - From 2 rows on, each row prefetches a share of b.
-       - If 2 is at most 3, the first of two or three rows prefetches all of b. */
-    const uint16_t *const ahead = b + 32 * b_row;
-    const int asks = rows >= 2;
-    int64_t r = 0;
-    if (r < rows && (!asks || rows < 4))
-        columns_v4bf16(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
-    for (; r < rows; r++) {
-        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
-        if (asks && rows >= 4) fetch_v4bf16(to - from, steps, ahead + from * b_row, b_row);
-        columns_v4bf16(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
-    }
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
-TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const int64_t steps, const float *a,
-    int64_t a_row,
-    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
-{
-    const float *wide = NULL;
-    int64_t x = 0;
-    float widened[16 * 64];
-    /* With one row of a, each row of b is used once. So b is not widened in advance. */
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
-        columns_v4bf16(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
-    }
-    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
-        for (int64_t k = 0; k < 16; k++)
-            for (int64_t s = 0; s < steps; s += 16)
-                store_v4bf16(widened + k * steps + s, widened_v4bf16(b + k * b_row + s));
-        wide = widened;
-        all_columns_v4bf16(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-    }
-    if (x < columns) all_columns_v4bf16(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* Like block_v4bf16, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
@@ -2010,47 +1928,6 @@ TARGET_v4bf16 INLINE void dot_v4bf16(const int vectors, const int64_t lanes, int
 {
     dot_early_v4bf16(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, 0);
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
-TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b,
-    int64_t b_step, float *c)
-{
-    vec_v4bf16 sum[8];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16(b + v * 16);
-    UNROLL for (int v = 0; v < vectors; v++) store_v4bf16(c + v * 16, load_v4bf16(c + v * 16) + sum[v]);
-}
-
-/* Like dot_v4bf16, but b is in memory and is prefetched as in dot_along_v4bf16. 16-bit elements are widened 16 rows at
-   a
-   time. If a has one row, b is read 128 lanes at a time. */
-TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float wide[16 * 64];
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        if (rows == 1 && update == 1) {
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4bf16(8, some, a, a_step, b + x, b_step, c + x);
-            if (lanes % 128) row_v4bf16((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
-            continue;
-        }
-        for (int64_t k = 0; k < some; k++) {
-            fetch_v4bf16(1, lanes, b + (k + 32) * b_step, b_step);
-            for (int64_t x = 0; x < lanes; x += 16) store_v4bf16(wide + k * lanes + x,
-                widened_v4bf16(b + k * b_step + x));
-        }
-        const float *const from = wide;
-        const int64_t from_step = lanes;
-        dot_early_v4bf16(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, 1 || rows < 2 ? 0 : 32);
-    }
 }
 
 /* Like dot_v4bf16, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`,
@@ -2273,6 +2150,157 @@ TARGET_v4bf16 INLINE void dot_finite_paired_v4bf16(const int vectors, const int6
     }
 }
 
+/* Returns the elements x … x + 16 - 1 of a row. x is a multiple of 16. */
+TARGET_v4bf16 INLINE vec_v4bf16 widened_v4bf16(const uint16_t *row, int64_t x)
+{
+    /* bf16 is the upper half of a float */
+    return (vec_v4bf16)(__builtin_convertvector(*(const halves_v4bf16 *)(const void *)(row + x), mask_v4bf16) << 16);
+}
+
+/* Returns element x of a row. */
+TARGET_v4bf16 INLINE float element_v4bf16(const uint16_t *row, int64_t x)
+{
+    return widened_bf16(row[x]);
+}
+
+/* Returns the size of a row of `elements` elements, in units of uint16_t. */
+INLINE int64_t units_v4bf16(int64_t elements)
+{
+    return elements;
+}
+
+/* Like finite_v4bf16, but the elements are widened first. `columns` is a multiple of 16. */
+TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[16];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 16) {
+            store_v4bf16(wide, widened_v4bf16(p, c));
+            if (!finite_v4bf16(wide, 0, 1, 16)) return 0;
+        }
+    return 1;
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < units_v4bf16(width); x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 16 rows to prefetch, or NULL */
+TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const int64_t steps, const float *a,
+    const uint16_t *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
+{
+    vec_v4bf16 t[16];
+    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4bf16){0};
+    for (int64_t first = 0; first < steps; first += 128)
+        UNROLL for (int k = 0; k < 16; k++) {
+            if (ahead) fetch_v4bf16(1, min(128, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                t[k] += load_v4bf16(a + s) *
+                    (wide ? load_v4bf16(wide + k * steps + s) : widened_v4bf16(b + (whole ? k : min(k, last)) * b_row,
+                        s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v4bf16(c, lane_sums_v4bf16(t));
+}
+
+/* Like columns_v4bf16, for any number of rows of a. */
+TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int64_t rows, const int64_t steps,
+    const float *a,
+    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v4bf16(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    /* Who prefetches b depends on the number of rows of a.
+       - For fewer than 2 rows, the hardware prefetches b.
+       - From 2 rows on, each row prefetches a share of b.
+       - If 2 is at most 3, the first of two or three rows prefetches all of b. */
+    const uint16_t *const ahead = b + 32 * b_row;
+    const int asks = rows >= 2;
+    int64_t r = 0;
+    if (r < rows && (!asks || rows < 4))
+        columns_v4bf16(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
+    for (; r < rows; r++) {
+        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
+        if (asks && rows >= 4) fetch_v4bf16(to - from, steps, ahead + from * b_row, b_row);
+        columns_v4bf16(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 16.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const int64_t steps, const float *a,
+    int64_t a_row,
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    float widened[16 * 64];
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
+        columns_v4bf16(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
+        for (int64_t k = 0; k < 16; k++)
+            for (int64_t s = 0; s < steps; s += 16)
+                store_v4bf16(widened + k * steps + s, widened_v4bf16(b + k * b_row, s));
+        wide = widened;
+        all_columns_v4bf16(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v4bf16(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
+    const uint16_t *b, int64_t b_step, float *c)
+{
+    vec_v4bf16 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16(b, first + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4bf16(c + first + v * 16, load_v4bf16(c + first + v * 16) + sum[v]);
+}
+
+/* Like dot_v4bf16, but b is in memory and is prefetched as in dot_along_v4bf16. Narrow elements are widened 16 rows at
+   a
+   time. If a has one row, b is read 128 lanes at a time. */
+TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float wide[16 * 64];
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4bf16(8, x, some, a, a_step, b, b_step, c);
+            if (lanes % 128) row_v4bf16((int)(lanes % 128 / 16), x, some, a, a_step, b, b_step, c);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++) {
+            fetch_v4bf16(1, lanes, b + (k + 32) * b_step, b_step);
+            for (int64_t x = 0; x < lanes; x += 16) store_v4bf16(wide + k * lanes + x, widened_v4bf16(b + k * b_step,
+                x));
+        }
+        const float *const from = wide;
+        const int64_t from_step = lanes;
+        dot_early_v4bf16(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
+            factor, compensation, 1 || rows < 2 ? 0 : 32);
+    }
+}
+
 /* The functions for the products below. Each calls dot_v4bf16 or a similar function with constants. */
 TARGET_v4bf16 APART void dot0_v4bf16(int64_t lanes, int64_t rows, const uint16_t *a, int64_t a_row, const uint16_t *b,
     float *c)
@@ -2474,7 +2502,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_begin_v4bf16(const struct call 
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? widened(q[r / n_q * q_head + r % n_q * q_row + d]) : 0;
+            q_tile[d * 64 + r] = r < r1 - r0 ? element_v4bf16(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
@@ -2622,7 +2650,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 16)
-                    store_v4bf16(wide + t * 64 + x, widened_v4bf16(v + j0 * v_row + t * v_row + x));
+                    store_v4bf16(wide + t * 64 + x, widened_v4bf16(v + j0 * v_row + t * v_row, x));
             dot4_v4bf16(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4bf16 in_region[8] = {0};
@@ -2783,11 +2811,6 @@ TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
-TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p) /* bf16 is the upper half of a float */
-{
-    return (vec_v4)(__builtin_convertvector(*(const halves_v4 *)(const void *)p, mask_v4) << 16);
-}
-
 /* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 TARGET_v4 INLINE void store_narrowed_v4(uint16_t *p, vec_v4 x)
 {
@@ -2914,25 +2937,6 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
     transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
 }
 
-/* Like transpose_v4, but converts 16-bit elements to floats. */
-TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
-    float *to,
-    int64_t to_row)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = widened_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
-            to[column * to_row + row] = widened(from[row * from_row + column]);
-}
-
 /* Like transpose_v4, but rounds to 16-bit elements like narrowed(). */
 TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
@@ -2977,18 +2981,6 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     }
     for (int k = 0; k < 16; k++) one |= found[k];
     return one <= 0x7fffffff;
-}
-
-/* Like finite_v4, but for 16-bit elements. They are widened first. */
-TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
-{
-    float wide[16];
-    for (int64_t r = 0; r < rows; r++, p += row)
-        for (int64_t c = 0; c < columns; c += 16) {
-            store_v4(wide, widened_v4(p + c));
-            if (!finite_v4(wide, 0, 1, 16)) return 0;
-        }
-    return 1;
 }
 
 /* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
@@ -3051,82 +3043,6 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
                 : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
     }
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
-   - ordered: b is read in memory order, which helps the hardware prefetch it
-   - wide: b converted to floats, in rows of `steps` elements, or NULL
-   - ahead: the first of 16 rows to prefetch, or NULL */
-TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
-    int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
-{
-    vec_v4 t[16];
-    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
-    for (int64_t first = 0; first < steps; first += 128)
-        UNROLL for (int k = 0; k < 16; k++) {
-            if (ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + first, b_row);
-            for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += load_v4(a + s) *
-                    (wide ? load_v4(wide + k * steps + s) : widened_v4(b + (whole ? k : min(k, last)) * b_row + s));
-            if (ordered) __asm__ volatile("" : : : "memory");
-        }
-    store_v4(c, lane_sums_v4(t));
-}
-
-/* Like columns_v4, for any number of rows of a. */
-TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    if (rows == 1) {
-        columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
-        return;
-    }
-    /* Who prefetches b depends on the number of rows of a.
-       - For fewer than 2 rows, the hardware prefetches b.
-       - From 2 rows on, each row prefetches a share of b.
-       - If 2 is at most 3, the first of two or three rows prefetches all of b. */
-    const uint16_t *const ahead = b + 32 * b_row;
-    const int asks = rows >= 2;
-    int64_t r = 0;
-    if (r < rows && (!asks || rows < 4))
-        columns_v4(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
-    for (; r < rows; r++) {
-        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
-        if (asks && rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
-        columns_v4(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
-    }
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
-TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
-{
-    const float *wide = NULL;
-    int64_t x = 0;
-    float widened[16 * 64];
-    /* With one row of a, each row of b is used once. So b is not widened in advance. */
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
-        columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
-    }
-    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
-        for (int64_t k = 0; k < 16; k++)
-            for (int64_t s = 0; s < steps; s += 16)
-                store_v4(widened + k * steps + s, widened_v4(b + k * b_row + s));
-        wide = widened;
-        all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-    }
-    if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
@@ -3236,44 +3152,6 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
         factor, compensation, 0);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
-TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
-    int64_t b_step, float *c)
-{
-    vec_v4 sum[8];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b + v * 16);
-    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
-}
-
-/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a
-   time. If a has one row, b is read 128 lanes at a time. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float wide[16 * 64];
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        if (rows == 1 && update == 1) {
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
-            if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
-            continue;
-        }
-        for (int64_t k = 0; k < some; k++) {
-            fetch_v4(1, lanes, b + (k + 32) * b_step, b_step);
-            for (int64_t x = 0; x < lanes; x += 16) store_v4(wide + k * lanes + x, widened_v4(b + k * b_step + x));
-        }
-        const float *const from = wide;
-        const int64_t from_step = lanes;
-        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, 1 || rows < 2 ? 0 : 32);
-    }
-}
-
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -3310,6 +3188,170 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
             dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
                 column + t * 16, 16, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* Returns the elements x … x + 16 - 1 of a row. x is a multiple of 16. */
+TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *row, int64_t x)
+{
+    /* bf16 is the upper half of a float */
+    return (vec_v4)(__builtin_convertvector(*(const halves_v4 *)(const void *)(row + x), mask_v4) << 16);
+}
+
+/* Returns element x of a row. */
+TARGET_v4 INLINE float element_v4(const uint16_t *row, int64_t x)
+{
+    return widened_bf16(row[x]);
+}
+
+/* Returns the size of a row of `elements` elements, in units of uint16_t. */
+INLINE int64_t units_v4(int64_t elements)
+{
+    return elements;
+}
+
+/* Like transpose_v4, but widens the elements. */
+TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
+    float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) t[r] = widened_v4(from + (row + r) * from_row, column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = element_v4(from + row * from_row, column);
+}
+
+/* Like finite_v4, but the elements are widened first. `columns` is a multiple of 16. */
+TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[16];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 16) {
+            store_v4(wide, widened_v4(p, c));
+            if (!finite_v4(wide, 0, 1, 16)) return 0;
+        }
+    return 1;
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < units_v4(width); x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 16 rows to prefetch, or NULL */
+TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
+{
+    vec_v4 t[16];
+    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
+    for (int64_t first = 0; first < steps; first += 128)
+        UNROLL for (int k = 0; k < 16; k++) {
+            if (ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                t[k] += load_v4(a + s) *
+                    (wide ? load_v4(wide + k * steps + s) : widened_v4(b + (whole ? k : min(k, last)) * b_row, s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v4(c, lane_sums_v4(t));
+}
+
+/* Like columns_v4, for any number of rows of a. */
+TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    /* Who prefetches b depends on the number of rows of a.
+       - For fewer than 2 rows, the hardware prefetches b.
+       - From 2 rows on, each row prefetches a share of b.
+       - If 2 is at most 3, the first of two or three rows prefetches all of b. */
+    const uint16_t *const ahead = b + 32 * b_row;
+    const int asks = rows >= 2;
+    int64_t r = 0;
+    if (r < rows && (!asks || rows < 4))
+        columns_v4(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
+    for (; r < rows; r++) {
+        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
+        if (asks && rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
+        columns_v4(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 16.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    float widened[16 * 64];
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
+        columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
+        for (int64_t k = 0; k < 16; k++)
+            for (int64_t s = 0; s < steps; s += 16)
+                store_v4(widened + k * steps + s, widened_v4(b + k * b_row, s));
+        wide = widened;
+        all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
+    const uint16_t *b, int64_t b_step, float *c)
+{
+    vec_v4 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
+}
+
+/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. Narrow elements are widened 16 rows at a
+   time. If a has one row, b is read 128 lanes at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float wide[16 * 64];
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, a, a_step, b, b_step, c);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), x, some, a, a_step, b, b_step, c);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++) {
+            fetch_v4(1, lanes, b + (k + 32) * b_step, b_step);
+            for (int64_t x = 0; x < lanes; x += 16) store_v4(wide + k * lanes + x, widened_v4(b + k * b_step, x));
+        }
+        const float *const from = wide;
+        const int64_t from_step = lanes;
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
+            factor, compensation, 1 || rows < 2 ? 0 : 32);
     }
 }
 
@@ -3421,13 +3463,13 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 16) {
-                store_v4(k_tile + j * 64 + d, widened_v4(k + (j0 + j) * k_row + d));
+                store_v4(k_tile + j * 64 + d, widened_v4(k + (j0 + j) * k_row, d));
                 __builtin_prefetch(k + (j0 + j) * k_row + d + 32 * k_row, 0, 2);
             }
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 16) {
-                store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
+                store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row, e));
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
             }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -3553,7 +3595,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_begin_v4(const struct call *call, i
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? widened(q[r / n_q * q_head + r % n_q * q_row + d]) : 0;
+            q_tile[d * 64 + r] = r < r1 - r0 ? element_v4(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
@@ -3700,7 +3742,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 16)
-                    store_v4(wide + t * 64 + x, widened_v4(v + j0 * v_row + t * v_row + x));
+                    store_v4(wide + t * 64 + x, widened_v4(v + j0 * v_row + t * v_row, x));
             dot4_v4(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
@@ -3861,11 +3903,6 @@ TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
-TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* bf16 is the upper half of a float */
-{
-    return (vec_v3)(__builtin_convertvector(*(const halves_v3 *)(const void *)p, mask_v3) << 16);
-}
-
 /* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 TARGET_v3 INLINE void store_narrowed_v3(uint16_t *p, vec_v3 x)
 {
@@ -3979,25 +4016,6 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
     transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
 }
 
-/* Like transpose_v3, but converts 16-bit elements to floats. */
-TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
-    float *to,
-    int64_t to_row)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = widened_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
-            to[column * to_row + row] = widened(from[row * from_row + column]);
-}
-
 /* Like transpose_v3, but rounds to 16-bit elements like narrowed(). */
 TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
@@ -4042,18 +4060,6 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     }
     for (int k = 0; k < 8; k++) one |= found[k];
     return one <= 0x7fffffff;
-}
-
-/* Like finite_v3, but for 16-bit elements. They are widened first. */
-TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
-{
-    float wide[8];
-    for (int64_t r = 0; r < rows; r++, p += row)
-        for (int64_t c = 0; c < columns; c += 8) {
-            store_v3(wide, widened_v3(p + c));
-            if (!finite_v3(wide, 0, 1, 8)) return 0;
-        }
-    return 1;
 }
 
 /* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
@@ -4113,102 +4119,6 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
                 : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
     }
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
-   - whole: b has all 8 rows. Otherwise row `last` is the last row of b.
-   - ordered: b is read in memory order, which helps the hardware prefetch it
-   - wide: b converted to floats, in rows of `steps` elements, or NULL
-   - ahead: the first of 8 rows to prefetch, or NULL */
-TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
-    int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
-{
-    vec_v3 t[8];
-    UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
-    for (int64_t first = 0; first < steps; first += 64)
-        UNROLL for (int k = 0; k < 8; k++) {
-            if (ahead) fetch_v3(1, min(64, steps - first), ahead + k * b_row + first, b_row);
-            for (int64_t s = first; s < min(first + 64, steps); s += 8)
-                t[k] += load_v3(a + s) *
-                    (wide ? load_v3(wide + k * steps + s) : widened_v3(b + (whole ? k : min(k, last)) * b_row + s));
-            if (ordered) __asm__ volatile("" : : : "memory");
-        }
-    store_v3(c, lane_sums_v3(t));
-}
-
-/* Like columns_v3, for up to 4 rows of a. The rows share the loads of b. */
-TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
-    const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    vec_v3 t[4][8];
-    UNROLL for (int k = 0; k < 8; k += 2) {
-        const float *const wide_k = wide ? wide + k * steps : NULL;
-        const uint16_t *const first = b + (whole ? k : min(k, last)) * b_row,
-            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
-        vec_v3 sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v3){0};
-        fetch_v3(2, steps, b + (k + 32) * b_row, b_row);
-        for (int64_t s = 0; s < steps; s += 8) {
-            const vec_v3 x0 = wide ? load_v3(wide_k + s) : widened_v3(first + s),
-                x1 = wide ? load_v3(wide_k + steps + s) : widened_v3(second + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_v3 y = load_v3(a + r * a_row + s);
-                sum[r][0] += x0 * y;
-                sum[r][1] += x1 * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
-}
-
-/* Like columns_v3, for any number of rows of a. */
-TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    if (rows == 1) {
-        columns_v3(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
-        return;
-    }
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
-        some_columns_v3(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
-    switch (rows) {
-        case 3: some_columns_v3(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 2: some_columns_v3(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 1: some_columns_v3(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-    }
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 8.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
-TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
-{
-    const float *wide = NULL;
-    int64_t x = 0;
-    float widened[8 * 64];
-    /* With one row of a, each row of b is used once. So b is not widened in advance. */
-    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) {
-        columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
-    }
-    for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
-        for (int64_t k = 0; k < 8; k++)
-            for (int64_t s = 0; s < steps; s += 8)
-                store_v3(widened + k * steps + s, widened_v3(b + k * b_row + s));
-        wide = widened;
-        all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-    }
-    if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
@@ -4309,49 +4219,6 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
-TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
-    int64_t b_step, float *c)
-{
-    vec_v3 sum[8];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b + v * 8);
-    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
-}
-
-/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a
-   time. If a has one row, b is read 64 lanes at a time. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float wide[16 * 64];
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        if (rows == 1 && update == 1) {
-            int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
-            if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
-            continue;
-        }
-        for (int64_t k = 0; k < some; k++) {
-            for (int64_t x = 0; x < lanes; x += 8) store_v3(wide + k * lanes + x, widened_v3(b + k * b_step + x));
-        }
-        const float *const from = wide;
-        const int64_t from_step = lanes;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 8) / lanes;
-            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
-            asked = ask;
-            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
 /* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -4388,6 +4255,195 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
             dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
                 column + t * 8, 8, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* Returns the elements x … x + 8 - 1 of a row. x is a multiple of 8. */
+TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *row, int64_t x)
+{
+    /* bf16 is the upper half of a float */
+    return (vec_v3)(__builtin_convertvector(*(const halves_v3 *)(const void *)(row + x), mask_v3) << 16);
+}
+
+/* Returns element x of a row. */
+TARGET_v3 INLINE float element_v3(const uint16_t *row, int64_t x)
+{
+    return widened_bf16(row[x]);
+}
+
+/* Returns the size of a row of `elements` elements, in units of uint16_t. */
+INLINE int64_t units_v3(int64_t elements)
+{
+    return elements;
+}
+
+/* Like transpose_v3, but widens the elements. */
+TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
+    float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) t[r] = widened_v3(from + (row + r) * from_row, column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = element_v3(from + row * from_row, column);
+}
+
+/* Like finite_v3, but the elements are widened first. `columns` is a multiple of 8. */
+TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[8];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 8) {
+            store_v3(wide, widened_v3(p, c));
+            if (!finite_v3(wide, 0, 1, 8)) return 0;
+        }
+    return 1;
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < units_v3(width); x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
+   - whole: b has all 8 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 8 rows to prefetch, or NULL */
+TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
+{
+    vec_v3 t[8];
+    UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
+    for (int64_t first = 0; first < steps; first += 64)
+        UNROLL for (int k = 0; k < 8; k++) {
+            if (ahead) fetch_v3(1, min(64, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 64, steps); s += 8)
+                t[k] += load_v3(a + s) *
+                    (wide ? load_v3(wide + k * steps + s) : widened_v3(b + (whole ? k : min(k, last)) * b_row, s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v3(c, lane_sums_v3(t));
+}
+
+/* Like columns_v3, for up to 4 rows of a. The rows share the loads of b. */
+TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
+    const float *a,
+    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    vec_v3 t[4][8];
+    UNROLL for (int k = 0; k < 8; k += 2) {
+        const float *const wide_k = wide ? wide + k * steps : NULL;
+        const uint16_t *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_v3 sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v3){0};
+        fetch_v3(2, steps, b + (k + 32) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 8) {
+            const vec_v3 x0 = wide ? load_v3(wide_k + s) : widened_v3(first, s),
+                x1 = wide ? load_v3(wide_k + steps + s) : widened_v3(second, s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_v3 y = load_v3(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
+}
+
+/* Like columns_v3, for any number of rows of a. */
+TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v3(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_v3(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_v3(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_v3(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_v3(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 8.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    float widened[8 * 64];
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) {
+        columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
+        for (int64_t k = 0; k < 8; k++)
+            for (int64_t s = 0; s < steps; s += 8)
+                store_v3(widened + k * steps + s, widened_v3(b + k * b_row, s));
+        wide = widened;
+        all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
+    const uint16_t *b, int64_t b_step, float *c)
+{
+    vec_v3 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
+    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
+}
+
+/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. Narrow elements are widened 16 rows at a
+   time. If a has one row, b is read 64 lanes at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float wide[16 * 64];
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, a, a_step, b, b_step, c);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), x, some, a, a_step, b, b_step, c);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++) {
+            for (int64_t x = 0; x < lanes; x += 8) store_v3(wide + k * lanes + x, widened_v3(b + k * b_step, x));
+        }
+        const float *const from = wide;
+        const int64_t from_step = lanes;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes;
+            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            asked = ask;
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
     }
 }
 
@@ -4499,13 +4555,13 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 8) {
-                store_v3(k_tile + j * 64 + d, widened_v3(k + (j0 + j) * k_row + d));
+                store_v3(k_tile + j * 64 + d, widened_v3(k + (j0 + j) * k_row, d));
                 __builtin_prefetch(k + (j0 + j) * k_row + d + 32 * k_row, 0, 2);
             }
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 8) {
-                store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
+                store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row, e));
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
             }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -4631,7 +4687,7 @@ TARGET_v3 APART void softmax_causal_bf16_few_begin_v3(const struct call *call, i
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? widened(q[r / n_q * q_head + r % n_q * q_row + d]) : 0;
+            q_tile[d * 64 + r] = r < r1 - r0 ? element_v3(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 64; d++) {
@@ -4778,7 +4834,7 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 8)
-                    store_v3(wide + t * 64 + x, widened_v3(v + j0 * v_row + t * v_row + x));
+                    store_v3(wide + t * 64 + x, widened_v3(v + j0 * v_row + t * v_row, x));
             dot4_v3(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
@@ -4936,11 +4992,6 @@ INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 /* Returns a in the lanes of the mask, and b in the other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
-INLINE vec_any widened_any(const uint16_t *p) /* bf16 is the upper half of a float */
-{
-    return (vec_any)(__builtin_convertvector(*(const halves_any *)(const void *)p, mask_any) << 16);
-}
-
 /* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 INLINE void store_narrowed_any(uint16_t *p, vec_any x)
 {
@@ -5043,24 +5094,6 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
     transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
 }
 
-/* Like transpose_any, but converts 16-bit elements to floats. */
-APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = widened_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
-            to[column * to_row + row] = widened(from[row * from_row + column]);
-}
-
 /* Like transpose_any, but rounds to 16-bit elements like narrowed(). */
 APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
@@ -5104,18 +5137,6 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     }
     for (int k = 0; k < 4; k++) one |= found[k];
     return one <= 0x7fffffff;
-}
-
-/* Like finite_any, but for 16-bit elements. They are widened first. */
-APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
-{
-    float wide[4];
-    for (int64_t r = 0; r < rows; r++, p += row)
-        for (int64_t c = 0; c < columns; c += 4) {
-            store_any(wide, widened_any(p + c));
-            if (!finite_any(wide, 0, 1, 4)) return 0;
-        }
-    return 1;
 }
 
 /* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
@@ -5173,102 +5194,6 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
                 : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
     }
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
-   - whole: b has all 4 rows. Otherwise row `last` is the last row of b.
-   - ordered: b is read in memory order, which helps the hardware prefetch it
-   - wide: b converted to floats, in rows of `steps` elements, or NULL
-   - ahead: the first of 4 rows to prefetch, or NULL */
-INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
-    int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
-{
-    vec_any t[4];
-    UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
-    for (int64_t first = 0; first < steps; first += 32)
-        UNROLL for (int k = 0; k < 4; k++) {
-            if (ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + first, b_row);
-            for (int64_t s = first; s < min(first + 32, steps); s += 4)
-                t[k] += load_any(a + s) *
-                    (wide ? load_any(wide + k * steps + s) : widened_any(b + (whole ? k : min(k, last)) * b_row + s));
-            if (ordered) __asm__ volatile("" : : : "memory");
-        }
-    store_any(c, lane_sums_any(t));
-}
-
-/* Like columns_any, for up to 4 rows of a. The rows share the loads of b. */
-INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    vec_any t[4][4];
-    UNROLL for (int k = 0; k < 4; k += 2) {
-        const float *const wide_k = wide ? wide + k * steps : NULL;
-        const uint16_t *const first = b + (whole ? k : min(k, last)) * b_row,
-            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
-        vec_any sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_any){0};
-        fetch_any(2, steps, b + (k + 64) * b_row, b_row);
-        for (int64_t s = 0; s < steps; s += 4) {
-            const vec_any x0 = wide ? load_any(wide_k + s) : widened_any(first + s),
-                x1 = wide ? load_any(wide_k + steps + s) : widened_any(second + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_any y = load_any(a + r * a_row + s);
-                sum[r][0] += x0 * y;
-                sum[r][1] += x1 * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
-}
-
-/* Like columns_any, for any number of rows of a. */
-INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    if (rows == 1) {
-        columns_any(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
-        return;
-    }
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
-        some_columns_any(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
-    switch (rows) {
-        case 3: some_columns_any(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 2: some_columns_any(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 1: some_columns_any(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-    }
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 4.
-   - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
-INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
-{
-    const float *wide = NULL;
-    int64_t x = 0;
-    float widened[4 * 64];
-    /* With one row of a, each row of b is used once. So b is not widened in advance. */
-    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) {
-        fetch_any(4, steps, b + 64 * b_row, b_row);
-        columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
-    }
-    for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
-        for (int64_t k = 0; k < 4; k++)
-            for (int64_t s = 0; s < steps; s += 4)
-                store_any(widened + k * steps + s, widened_any(b + k * b_row + s));
-        wide = widened;
-        all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-    }
-    if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
 /* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
@@ -5369,49 +5294,6 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
             update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
-INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const uint16_t *b,
-    int64_t b_step, float *c)
-{
-    vec_any sum[8];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b + v * 4);
-    UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
-}
-
-/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a
-   time. If a has one row, b is read 32 lanes at a time. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float wide[16 * 64];
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        if (rows == 1 && update == 1) {
-            fetch_any(16, lanes, b + 64 * b_step, b_step);
-            int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
-            if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
-            continue;
-        }
-        for (int64_t k = 0; k < some; k++) {
-            for (int64_t x = 0; x < lanes; x += 4) store_any(wide + k * lanes + x, widened_any(b + k * b_step + x));
-        }
-        const float *const from = wide;
-        const int64_t from_step = lanes;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 4) / lanes;
-            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
-            asked = ask;
-            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
 /* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -5448,6 +5330,194 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
             dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
                 column + t * 4, 4, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* Returns the elements x … x + 4 - 1 of a row. x is a multiple of 4. */
+INLINE vec_any widened_any(const uint16_t *row, int64_t x)
+{
+    /* bf16 is the upper half of a float */
+    return (vec_any)(__builtin_convertvector(*(const halves_any *)(const void *)(row + x), mask_any) << 16);
+}
+
+/* Returns element x of a row. */
+INLINE float element_any(const uint16_t *row, int64_t x)
+{
+    return widened_bf16(row[x]);
+}
+
+/* Returns the size of a row of `elements` elements, in units of uint16_t. */
+INLINE int64_t units_any(int64_t elements)
+{
+    return elements;
+}
+
+/* Like transpose_any, but widens the elements. */
+APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) t[r] = widened_any(from + (row + r) * from_row, column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = element_any(from + row * from_row, column);
+}
+
+/* Like finite_any, but the elements are widened first. `columns` is a multiple of 4. */
+APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
+{
+    float wide[4];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += 4) {
+            store_any(wide, widened_any(p, c));
+            if (!finite_any(wide, 0, 1, 4)) return 0;
+        }
+    return 1;
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < units_any(width); x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
+   - whole: b has all 4 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 4 rows to prefetch, or NULL */
+INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
+{
+    vec_any t[4];
+    UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
+    for (int64_t first = 0; first < steps; first += 32)
+        UNROLL for (int k = 0; k < 4; k++) {
+            if (ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 32, steps); s += 4)
+                t[k] += load_any(a + s) *
+                    (wide ? load_any(wide + k * steps + s) : widened_any(b + (whole ? k : min(k, last)) * b_row, s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_any(c, lane_sums_any(t));
+}
+
+/* Like columns_any, for up to 4 rows of a. The rows share the loads of b. */
+INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
+    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    vec_any t[4][4];
+    UNROLL for (int k = 0; k < 4; k += 2) {
+        const float *const wide_k = wide ? wide + k * steps : NULL;
+        const uint16_t *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_any sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_any){0};
+        fetch_any(2, steps, b + (k + 64) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 4) {
+            const vec_any x0 = wide ? load_any(wide_k + s) : widened_any(first, s),
+                x1 = wide ? load_any(wide_k + steps + s) : widened_any(second, s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_any y = load_any(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
+}
+
+/* Like columns_any, for any number of rows of a. */
+INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_any(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_any(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_any(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_any(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_any(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 4.
+   - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
+INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    float widened[4 * 64];
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) {
+        fetch_any(4, steps, b + 64 * b_row, b_row);
+        columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
+        for (int64_t k = 0; k < 4; k++)
+            for (int64_t s = 0; s < steps; s += 4)
+                store_any(widened + k * steps + s, widened_any(b + k * b_row, s));
+        wide = widened;
+        all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
+    const uint16_t *b, int64_t b_step, float *c)
+{
+    vec_any sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
+    UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
+}
+
+/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. Narrow elements are widened 16 rows at a
+   time. If a has one row, b is read 32 lanes at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    float wide[16 * 64];
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
+            int64_t x = 0;
+            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, a, a_step, b, b_step, c);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), x, some, a, a_step, b, b_step, c);
+            continue;
+        }
+        for (int64_t k = 0; k < some; k++) {
+            for (int64_t x = 0; x < lanes; x += 4) store_any(wide + k * lanes + x, widened_any(b + k * b_step, x));
+        }
+        const float *const from = wide;
+        const int64_t from_step = lanes;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes;
+            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            asked = ask;
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
     }
 }
 
@@ -5559,13 +5629,13 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 4) {
-                store_any(k_tile + j * 64 + d, widened_any(k + (j0 + j) * k_row + d));
+                store_any(k_tile + j * 64 + d, widened_any(k + (j0 + j) * k_row, d));
                 __builtin_prefetch(k + (j0 + j) * k_row + d + 64 * k_row, 0, 2);
             }
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 4) {
-                store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
+                store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row, e));
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
             }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -5692,7 +5762,7 @@ APART void softmax_causal_bf16_few_begin_any(const struct call *call, int64_t ta
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? widened(q[r / n_q * q_head + r % n_q * q_row + d]) : 0;
+            q_tile[d * 64 + r] = r < r1 - r0 ? element_any(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 64; d++) {
@@ -5839,7 +5909,7 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 4)
-                    store_any(wide + t * 64 + x, widened_any(v + j0 * v_row + t * v_row + x));
+                    store_any(wide + t * 64 + x, widened_any(v + j0 * v_row + t * v_row, x));
             dot4_any(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
@@ -6313,6 +6383,7 @@ const struct attn_kernel softmax_causal_bf16_kernel = {
     .params_size = softmax_causal_bf16_params_size, .params_init = params_init_any,
         .workspace = softmax_causal_bf16_workspace,
     .forward = forward_any,
+    .key_dtype = ATTN_BF16, .value_dtype = ATTN_BF16,
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
 };
 #endif /* a compiler of this language */

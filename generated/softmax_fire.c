@@ -462,77 +462,6 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
-   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
-   - ordered: b is read in memory order, which helps the hardware prefetch it
-   - wide: b converted to floats, in rows of `steps` elements, or NULL
-   - ahead: the first of 16 rows to prefetch, or NULL */
-TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
-{
-    vec_v4 t[16];
-    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
-    for (int64_t first = 0; first < steps; first += 128)
-        UNROLL for (int k = 0; k < 16; k++) {
-            if (ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + first, b_row);
-            for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += load_v4(a + s) *
-                    (wide ? load_v4(wide + k * steps + s) : load_v4(b + (whole ? k : min(k, last)) * b_row + s));
-            if (ordered) __asm__ volatile("" : : : "memory");
-        }
-    store_v4(c, lane_sums_v4(t));
-}
-
-/* Like columns_v4, for any number of rows of a. */
-TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    if (rows == 1) {
-        columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
-        return;
-    }
-    /* Who prefetches b depends on the number of rows of a.
-       - For fewer than 9 rows, the hardware prefetches b.
-       - From 9 rows on, each row prefetches a share of b.
-       - If 9 is at most 3, the first of two or three rows prefetches all of b. */
-    const float *const ahead = b + 32 * b_row;
-    const int asks = rows >= 9;
-    int64_t r = 0;
-    if (r < rows && (!asks || rows < 4))
-        columns_v4(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
-    for (; r < rows; r++) {
-        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
-        if (asks && rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
-        columns_v4(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
-    }
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
-TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
-{
-    const float *wide = NULL;
-    int64_t x = 0;
-    /* With one row of a, each row of b is used once. So b is not widened in advance. */
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
-        columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
-    }
-    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
-        all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-    }
-    if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
-}
-
 /* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
    separately, which reduces rounding errors. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
@@ -669,39 +598,6 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
-TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
-    int64_t b_step, float *c)
-{
-    vec_v4 sum[8];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v4(b + v * 16);
-    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
-}
-
-/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. 16-bit elements are widened 16 rows at a
-   time. If a has one row, b is read 128 lanes at a time. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        if (rows == 1 && update == 1) {
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
-            if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, 0 || rows < 9 ? 0 : 32);
-    }
-}
-
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -738,6 +634,122 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
             dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
                 column + t * 16, 16, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* Returns the elements x … x + 16 - 1 of a row. x is a multiple of 16. */
+TARGET_v4 INLINE vec_v4 widened_v4(const float *row, int64_t x)
+{
+    return load_v4(row + x);
+}
+
+/* Returns the size of a row of `elements` elements, in units of float. */
+INLINE int64_t units_v4(int64_t elements)
+{
+    return elements;
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < units_v4(width); x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 3);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t.
+   - whole: b has all 16 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 16 rows to prefetch, or NULL */
+TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_v4 t[16];
+    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
+    for (int64_t first = 0; first < steps; first += 128)
+        UNROLL for (int k = 0; k < 16; k++) {
+            if (ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 128, steps); s += 16)
+                t[k] += load_v4(a + s) *
+                    (wide ? load_v4(wide + k * steps + s) : widened_v4(b + (whole ? k : min(k, last)) * b_row, s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v4(c, lane_sums_v4(t));
+}
+
+/* Like columns_v4, for any number of rows of a. */
+TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    /* Who prefetches b depends on the number of rows of a.
+       - For fewer than 9 rows, the hardware prefetches b.
+       - From 9 rows on, each row prefetches a share of b.
+       - If 9 is at most 3, the first of two or three rows prefetches all of b. */
+    const float *const ahead = b + 32 * b_row;
+    const int asks = rows >= 9;
+    int64_t r = 0;
+    if (r < rows && (!asks || rows < 4))
+        columns_v4(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
+    for (; r < rows; r++) {
+        const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
+        if (asks && rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
+        columns_v4(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 16.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) {
+        columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
+        all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
+    const float *b, int64_t b_step, float *c)
+{
+    vec_v4 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
+    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
+}
+
+/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. Narrow elements are widened 16 rows at a
+   time. If a has one row, b is read 128 lanes at a time. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, a, a_step, b, b_step, c);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), x, some, a, a_step, b, b_step, c);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
+            factor, compensation, 0 || rows < 9 ? 0 : 32);
     }
 }
 
@@ -3816,97 +3828,6 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
     }
 }
 
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
-   - whole: b has all 8 rows. Otherwise row `last` is the last row of b.
-   - ordered: b is read in memory order, which helps the hardware prefetch it
-   - wide: b converted to floats, in rows of `steps` elements, or NULL
-   - ahead: the first of 8 rows to prefetch, or NULL */
-TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
-{
-    vec_v3 t[8];
-    UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
-    for (int64_t first = 0; first < steps; first += 64)
-        UNROLL for (int k = 0; k < 8; k++) {
-            if (ahead) fetch_v3(1, min(64, steps - first), ahead + k * b_row + first, b_row);
-            for (int64_t s = first; s < min(first + 64, steps); s += 8)
-                t[k] += load_v3(a + s) *
-                    (wide ? load_v3(wide + k * steps + s) : load_v3(b + (whole ? k : min(k, last)) * b_row + s));
-            if (ordered) __asm__ volatile("" : : : "memory");
-        }
-    store_v3(c, lane_sums_v3(t));
-}
-
-/* Like columns_v3, for up to 4 rows of a. The rows share the loads of b. */
-TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
-    const float *a,
-    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    vec_v3 t[4][8];
-    UNROLL for (int k = 0; k < 8; k += 2) {
-        const float *const wide_k = wide ? wide + k * steps : NULL;
-        const float *const first = b + (whole ? k : min(k, last)) * b_row,
-            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
-        vec_v3 sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v3){0};
-        fetch_v3(2, steps, b + (k + 32) * b_row, b_row);
-        for (int64_t s = 0; s < steps; s += 8) {
-            const vec_v3 x0 = wide ? load_v3(wide_k + s) : load_v3(first + s),
-                x1 = wide ? load_v3(wide_k + steps + s) : load_v3(second + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_v3 y = load_v3(a + r * a_row + s);
-                sum[r][0] += x0 * y;
-                sum[r][1] += x1 * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
-}
-
-/* Like columns_v3, for any number of rows of a. */
-TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    if (rows == 1) {
-        columns_v3(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
-        return;
-    }
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
-        some_columns_v3(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
-    switch (rows) {
-        case 3: some_columns_v3(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 2: some_columns_v3(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 1: some_columns_v3(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-    }
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 8.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
-TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
-{
-    const float *wide = NULL;
-    int64_t x = 0;
-    /* With one row of a, each row of b is used once. So b is not widened in advance. */
-    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) {
-        columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
-    }
-    for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
-        all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-    }
-    if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
-}
-
 /* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
    separately, which reduces rounding errors. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
@@ -4034,45 +3955,6 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
-TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
-    int64_t b_step, float *c)
-{
-    vec_v3 sum[8];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_v3(b + v * 8);
-    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
-}
-
-/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. 16-bit elements are widened 16 rows at a
-   time. If a has one row, b is read 64 lanes at a time. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        if (rows == 1 && update == 1) {
-            int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
-            if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 8) / lanes;
-            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
-            asked = ask;
-            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
 /* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -4109,6 +3991,148 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
             dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
                 column + t * 8, 8, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* Returns the elements x … x + 8 - 1 of a row. x is a multiple of 8. */
+TARGET_v3 INLINE vec_v3 widened_v3(const float *row, int64_t x)
+{
+    return load_v3(row + x);
+}
+
+/* Returns the size of a row of `elements` elements, in units of float. */
+INLINE int64_t units_v3(int64_t elements)
+{
+    return elements;
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < units_v3(width); x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t.
+   - whole: b has all 8 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 8 rows to prefetch, or NULL */
+TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_v3 t[8];
+    UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
+    for (int64_t first = 0; first < steps; first += 64)
+        UNROLL for (int k = 0; k < 8; k++) {
+            if (ahead) fetch_v3(1, min(64, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 64, steps); s += 8)
+                t[k] += load_v3(a + s) *
+                    (wide ? load_v3(wide + k * steps + s) : widened_v3(b + (whole ? k : min(k, last)) * b_row, s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_v3(c, lane_sums_v3(t));
+}
+
+/* Like columns_v3, for up to 4 rows of a. The rows share the loads of b. */
+TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
+    const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    vec_v3 t[4][8];
+    UNROLL for (int k = 0; k < 8; k += 2) {
+        const float *const wide_k = wide ? wide + k * steps : NULL;
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_v3 sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_v3){0};
+        fetch_v3(2, steps, b + (k + 32) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 8) {
+            const vec_v3 x0 = wide ? load_v3(wide_k + s) : widened_v3(first, s),
+                x1 = wide ? load_v3(wide_k + steps + s) : widened_v3(second, s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_v3 y = load_v3(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
+}
+
+/* Like columns_v3, for any number of rows of a. */
+TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_v3(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_v3(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_v3(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_v3(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_v3(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 8.
+   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
+TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) {
+        columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
+        all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
+    const float *b, int64_t b_step, float *c)
+{
+    vec_v3 sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
+    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
+}
+
+/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. Narrow elements are widened 16 rows at a
+   time. If a has one row, b is read 64 lanes at a time. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            int64_t x = 0;
+            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, a, a_step, b, b_step, c);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), x, some, a, a_step, b, b_step, c);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes;
+            fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
+            asked = ask;
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
     }
 }
 
@@ -7178,97 +7202,6 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
     }
 }
 
-/* Prefetches `rows` rows of b, `width` elements of each. */
-INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
-   - whole: b has all 4 rows. Otherwise row `last` is the last row of b.
-   - ordered: b is read in memory order, which helps the hardware prefetch it
-   - wide: b converted to floats, in rows of `steps` elements, or NULL
-   - ahead: the first of 4 rows to prefetch, or NULL */
-INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
-{
-    vec_any t[4];
-    UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
-    for (int64_t first = 0; first < steps; first += 32)
-        UNROLL for (int k = 0; k < 4; k++) {
-            if (ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + first, b_row);
-            for (int64_t s = first; s < min(first + 32, steps); s += 4)
-                t[k] += load_any(a + s) *
-                    (wide ? load_any(wide + k * steps + s) : load_any(b + (whole ? k : min(k, last)) * b_row + s));
-            if (ordered) __asm__ volatile("" : : : "memory");
-        }
-    store_any(c, lane_sums_any(t));
-}
-
-/* Like columns_any, for up to 4 rows of a. The rows share the loads of b. */
-INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    vec_any t[4][4];
-    UNROLL for (int k = 0; k < 4; k += 2) {
-        const float *const wide_k = wide ? wide + k * steps : NULL;
-        const float *const first = b + (whole ? k : min(k, last)) * b_row,
-            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
-        vec_any sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_any){0};
-        fetch_any(2, steps, b + (k + 64) * b_row, b_row);
-        for (int64_t s = 0; s < steps; s += 4) {
-            const vec_any x0 = wide ? load_any(wide_k + s) : load_any(first + s),
-                x1 = wide ? load_any(wide_k + steps + s) : load_any(second + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_any y = load_any(a + r * a_row + s);
-                sum[r][0] += x0 * y;
-                sum[r][1] += x1 * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
-}
-
-/* Like columns_any, for any number of rows of a. */
-INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
-{
-    if (rows == 1) {
-        columns_any(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
-        return;
-    }
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
-        some_columns_any(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
-    switch (rows) {
-        case 3: some_columns_any(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 2: some_columns_any(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-        case 1: some_columns_any(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
-    }
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 4.
-   - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
-INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
-{
-    const float *wide = NULL;
-    int64_t x = 0;
-    /* With one row of a, each row of b is used once. So b is not widened in advance. */
-    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) {
-        fetch_any(4, steps, b + 64 * b_row, b_row);
-        columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
-    }
-    for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
-        all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
-    }
-    if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
-}
-
 /* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
    separately, which reduces rounding errors. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
@@ -7396,45 +7329,6 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes x. */
-INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_step, const float *b,
-    int64_t b_step, float *c)
-{
-    vec_any sum[8];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * load_any(b + v * 4);
-    UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
-}
-
-/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. 16-bit elements are widened 16 rows at a
-   time. If a has one row, b is read 32 lanes at a time. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        if (rows == 1 && update == 1) {
-            fetch_any(16, lanes, b + 64 * b_step, b_step);
-            int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
-            if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 4) / lanes;
-            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
-            asked = ask;
-            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
 /* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -7471,6 +7365,148 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
             dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
                 column + t * 4, 4, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+    }
+}
+
+/* Returns the elements x … x + 4 - 1 of a row. x is a multiple of 4. */
+INLINE vec_any widened_any(const float *row, int64_t x)
+{
+    return load_any(row + x);
+}
+
+/* Returns the size of a row of `elements` elements, in units of float. */
+INLINE int64_t units_any(int64_t elements)
+{
+    return elements;
+}
+
+/* Prefetches `rows` rows of b, `width` elements of each. */
+INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < units_any(width); x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, 2);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t.
+   - whole: b has all 4 rows. Otherwise row `last` is the last row of b.
+   - ordered: b is read in memory order, which helps the hardware prefetch it
+   - wide: b converted to floats, in rows of `steps` elements, or NULL
+   - ahead: the first of 4 rows to prefetch, or NULL */
+INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
+{
+    vec_any t[4];
+    UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
+    for (int64_t first = 0; first < steps; first += 32)
+        UNROLL for (int k = 0; k < 4; k++) {
+            if (ahead) fetch_any(1, min(32, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + 32, steps); s += 4)
+                t[k] += load_any(a + s) *
+                    (wide ? load_any(wide + k * steps + s) : widened_any(b + (whole ? k : min(k, last)) * b_row, s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_any(c, lane_sums_any(t));
+}
+
+/* Like columns_any, for up to 4 rows of a. The rows share the loads of b. */
+INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    vec_any t[4][4];
+    UNROLL for (int k = 0; k < 4; k += 2) {
+        const float *const wide_k = wide ? wide + k * steps : NULL;
+        const float *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_any sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_any){0};
+        fetch_any(2, steps, b + (k + 64) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += 4) {
+            const vec_any x0 = wide ? load_any(wide_k + s) : widened_any(first, s),
+                x1 = wide ? load_any(wide_k + steps + s) : widened_any(second, s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_any y = load_any(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
+}
+
+/* Like columns_any, for any number of rows of a. */
+INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
+    int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_any(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_any(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_any(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_any(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_any(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t].
+   - Both operands are contiguous along t. `steps` is a multiple of 4.
+   - b is in memory. It is prefetched 64 rows ahead for one row of a, otherwise 64 rows ahead. */
+INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
+    const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    const float *wide = NULL;
+    int64_t x = 0;
+    /* With one row of a, each row of b is used once. So b is not widened in advance. */
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) {
+        fetch_any(4, steps, b + 64 * b_row, b_row);
+        columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
+        all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
+    const float *b, int64_t b_step, float *c)
+{
+    vec_any sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
+    UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
+}
+
+/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. Narrow elements are widened 16 rows at a
+   time. If a has one row, b is read 32 lanes at a time. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
+        const int64_t some = min(steps - t, 16);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
+            int64_t x = 0;
+            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, a, a_step, b, b_step, c);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), x, some, a, a_step, b, b_step, c);
+            continue;
+        }
+        const float *const from = b;
+        const int64_t from_step = b_step;
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
+            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes;
+            fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
+            asked = ask;
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+        }
     }
 }
 
@@ -11070,6 +11106,7 @@ const struct attn_kernel softmax_fire_kernel = {
     .params_size = softmax_fire_params_size, .params_init = params_init_any, .workspace = softmax_fire_workspace,
     .forward = forward_any,
     .saved = softmax_fire_saved, .backward_workspace = softmax_fire_backward_workspace, .backward = backward_any,
+    .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_fire_params, strides), .strides_bytes = sizeof(struct softmax_fire_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
 };

@@ -42,6 +42,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
     if (v->origin != ORIGIN_LEARNED) text_add(out, "%s ", origin_name(v->origin));
     if (v->integers) text_add(out, "%s ", dtype_name(v->bytes ? DTYPE_U8 : DTYPE_I32));
     if (v->by_name) text_add(out, "by_name ");
+    if (v->stored) text_add(out, "%s ", dtype_name(v->stored));
     if (v->sums) text_add(out, "sums ");
     if (v->backward) text_add(out, "backward ");
     if (v->op == GRAPH_REDUCE) {
@@ -135,6 +136,14 @@ static void read_keep(struct reader *r, struct value *v)
     if (r->operands && !r->failed) v->keep = expr_bind(r->module, v->keep, with);
 }
 
+/* Reads the type of an input. Returns F32 if there is none. */
+static enum dtype read_stored(struct reader *r)
+{
+    for (int k = 0; k < DTYPE_COUNT; k++)
+        if (dtype_is_narrow((enum dtype)k) && reader_take(r, dtype_name((enum dtype)k))) return (enum dtype)k;
+    return DTYPE_F32;
+}
+
 static void read_value(struct reader *r, struct graph *g)
 {
     char wanted[16];
@@ -151,6 +160,7 @@ static void read_value(struct reader *r, struct graph *g)
                bytes = given && reader_take(r, dtype_name(DTYPE_U8)),
                integers = bytes || (given && reader_take(r, dtype_name(DTYPE_I32))),
                by_name = given && !integers && reader_take(r, "by_name");
+    const enum dtype stored = made == GRAPH_INPUT ? read_stored(r) : DTYPE_F32;
     const bool sums = made == GRAPH_INPUT && reader_take(r, "sums"),
                backward = made == GRAPH_SOLVE && reader_take(r, "backward");
     enum fold fold = FOLD_SUM;
@@ -168,6 +178,7 @@ static void read_value(struct reader *r, struct graph *g)
     case GRAPH_INPUT:
         number = graph_input(g, name, rank, axes);
         g->value[number].sums = sums;
+        g->value[number].stored = stored;
         g->value[number].within = within_read(r);
         return;
     case GRAPH_PARAM:

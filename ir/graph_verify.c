@@ -56,6 +56,8 @@ static const char *named_check(const struct graph *g, int number)
         return "only a real parameter of the caller can have 'by_name'";
     if (v->sums && (v->op != GRAPH_INPUT || v->rank < 1 || m->axis[v->axes[v->rank - 1]].source != SIZE_CONSTANT))
         return "only an input with a constant last axis can have 'sums'";
+    if (v->stored && (v->op != GRAPH_INPUT || v->sums || m->dtype == DTYPE_F64))
+        return "only an input of f32 can be stored in another type";
     if (v->within.of && (v->op != GRAPH_INPUT || v->sums)) return "only an array of the caller can be within another";
     const char *const wrong = within_check(m, &v->within, v->rank, v->axes);
     if (wrong) return wrong;

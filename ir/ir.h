@@ -87,12 +87,37 @@ const char *nearest_word(const char *text, const char *const *words);
 
 /* ---- storage types ---- */
 
-/* I32 and U8 are for parameters only. U8 is a truth value: 0 is false. */
-enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_F64, DTYPE_I32, DTYPE_U8 };
+/* The types that attnrt.h describes (enum attn_dtype).
+   - I32 and U8 are for parameters only. U8 is a truth value: 0 is false.
+   - FP8 and the types after it are for inputs only. Their rows are bytes: elements with their scales. */
+enum dtype {
+    DTYPE_F32,
+    DTYPE_BF16,
+    DTYPE_F16,
+    DTYPE_F64,
+    DTYPE_I32,
+    DTYPE_U8,
+    DTYPE_FP8,
+    DTYPE_I8,
+    DTYPE_I8_32,
+    DTYPE_I8_64,
+    DTYPE_Q8_0,
+    DTYPE_Q4_0,
+    DTYPE_COUNT
+};
 const char *dtype_name(enum dtype dtype); /* returns a name such as "f32" */
 bool dtype_parse(const char *text, enum dtype *dtype);
+/* Returns the bytes of an element, or 1 if rows are bytes. */
 int dtype_bytes(enum dtype dtype);
 bool dtype_is_integer(enum dtype dtype);
+bool dtype_is_packed(enum dtype dtype); /* true if rows are bytes */
+bool dtype_is_narrow(enum dtype dtype); /* true if elements are widened before they are used */
+/* Returns the number of elements that share a scale. A row has a multiple of it. Returns 1 if there are no scales,
+   and 0 for one scale per row. */
+int dtype_block(enum dtype dtype);
+/* Return the bytes of a row, and the distance of contiguous rows in elements, or in bytes if rows are bytes. */
+int64_t dtype_row_bytes(enum dtype dtype, int64_t elements);
+int64_t dtype_row_units(enum dtype dtype, int64_t elements);
 /* Returns the type of computation and sums. It is f64 for f64, otherwise f32. */
 enum dtype dtype_of_sums(enum dtype dtype);
 
@@ -435,6 +460,7 @@ struct value {
     bool by_name; /* used by a real PARAM: if true, EXPR_ELEMENT may read elements, by the parameter's name */
     /* Used by INPUT. If true, the elements are sums that another program of the kernel computes. */
     bool sums;
+    enum dtype stored;    /* used by INPUT: the type in memory. F32 means the type of the module */
     struct within within; /* used by INPUT */
     int rank;
     int axes[MAX_RANK]; /* in order of storage; the last axis is contiguous */

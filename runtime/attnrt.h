@@ -12,7 +12,7 @@
    guard's number changes when a type changes. */
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 11
+#define ATTNRT_TYPES 12
 #include <stddef.h>
 #include <stdint.h>
 
@@ -124,8 +124,29 @@ enum attn_statistics {
 };
 
 /* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. Kernels for
-   them compute in float, and their parameters are float. I32 and U8 are only for parameters. */
-enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32, ATTN_U8 };
+   them compute in float, and their parameters are float. I32 and U8 are only for parameters.
+   The types from FP8 on are only for keys and values (`storage` of a spec). Their rows are bytes, and strides count
+   bytes:
+   - FP8: an element is one byte, e4m3fn: sign, 4 bits of exponent, 3 of fraction
+   - I8: a float, the scale, and an int8_t for each element
+   - I8_32, I8_64: the same for each 32 or 64 elements
+   - Q8_0: ggml's blocks: for 32 elements, the scale in f16 and 32 int8_t
+   - Q4_0: ggml's blocks: for 32 elements, the scale in f16 and 16 bytes. Byte k has element k in its low half and
+     element 16 + k in its high half, each plus 8 */
+enum attn_dtype {
+    ATTN_F32,
+    ATTN_BF16,
+    ATTN_F16,
+    ATTN_F64,
+    ATTN_I32,
+    ATTN_U8,
+    ATTN_FP8,
+    ATTN_I8,
+    ATTN_I8_32,
+    ATTN_I8_64,
+    ATTN_Q8_0,
+    ATTN_Q4_0
+};
 /* An extent of a parameter that depends on the problem. */
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
 /* The number of blocks of an axis, size / block rounded up, in attn_param.shape. */
@@ -201,9 +222,12 @@ struct attn_kernel {
     int64_t before, after, period;
     int names_heads;
     int64_t (*state_chunk)(const struct attn_problem *problem);
+    /* The types of keys and values that forward takes and that a state stores. They are `dtype` without `storage` in
+       the spec. NAME_extend takes keys and values of `dtype`. */
+    enum attn_dtype key_dtype, value_dtype;
 };
 
-#elif ATTNRT_TYPES != 11
+#elif ATTNRT_TYPES != 12
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 
@@ -226,7 +250,12 @@ const char *attn_strerror(int error); /* returns a sentence for any value */
 int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
                        struct attn_problem *filled);
 
-/* Returns the size of one element in bytes. */
+/* Like attn_problem_check, for keys and values of other types (`storage`): contiguous rows of k and v are `key_row`
+   and `value_row` elements or bytes apart. */
+int attn_stored_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim, int64_t key_row,
+                              int64_t value_row, struct attn_problem *filled);
+
+/* Returns the size of one element in bytes, or 1 if rows are bytes. */
 size_t attn_dtype_size(enum attn_dtype dtype);
 /* Writes the extents of parameter p to shape[0] … shape[p->rank - 1]. */
 void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape);
@@ -259,6 +288,17 @@ uint16_t attn_bf16(double value);
 uint16_t attn_f16(double value);
 double attn_bf16_value(uint16_t bits);
 double attn_f16_value(uint16_t bits);
+
+/* ---- rows of keys and values in types with few bits (stored.c) ---- */
+
+/* Returns the bytes of a row. `elements` is a multiple of the elements of a block. */
+int64_t attn_row_bytes(enum attn_dtype dtype, int64_t elements);
+/* Rounds a row to the type and stores it, aligned to a float or half if it has such elements. An element rounds to the
+   nearest number. A scale is that of ggml: the largest size / 127, or for Q4_0 the element of the largest size / -8. If
+   an element is infinite or NaN, the scale is too. Only FP8 has no scale: numbers from 448 on become 448. */
+void attn_store_row(enum attn_dtype dtype, const float *from, int64_t elements, void *to);
+/* Writes the numbers of a stored row. */
+void attn_load_row(enum attn_dtype dtype, const void *from, int64_t elements, float *to);
 
 /* ---- memory and time for callers (memory.c, timer.c) ---- */
 

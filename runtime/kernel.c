@@ -9,7 +9,13 @@ size_t attn_dtype_size(enum attn_dtype dtype)
     case ATTN_F16: return 2;
     case ATTN_F64: return 8;
     case ATTN_I32: return 4;
-    case ATTN_U8: return 1;
+    case ATTN_U8:
+    case ATTN_FP8:
+    case ATTN_I8:
+    case ATTN_I8_32:
+    case ATTN_I8_64:
+    case ATTN_Q8_0:
+    case ATTN_Q4_0: return 1;
     }
     return 0;
 }

@@ -285,8 +285,7 @@ static void store_float(char *to, enum attn_dtype dtype, double value)
         memcpy(to, &narrow, sizeof narrow);
         break;
     }
-    case ATTN_I32:
-    case ATTN_U8: break;
+    default: break;
     }
 }
 

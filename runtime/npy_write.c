@@ -27,7 +27,7 @@ static const char *dtype_text(enum attn_dtype dtype)
     case ATTN_F16: return "f2";
     case ATTN_F64: return "f8";
     case ATTN_I32: return "i4";
-    case ATTN_U8: return "u1";
+    default: return "u1";
     }
     return "";
 }

@@ -1,4 +1,4 @@
-/* Checks a problem. Every kernel calls attn_problem_check before it accesses an array. */
+/* Checks a problem. Every kernel calls one of these functions before it accesses an array. */
 #include "attnrt.h"
 
 #include <stdbool.h>
@@ -54,8 +54,8 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
     return 0;
 }
 
-int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
-                       struct attn_problem *filled)
+int attn_stored_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim, int64_t key_row,
+                              int64_t value_row, struct attn_problem *filled)
 {
     if (!problem || head_dim < 1 || value_dim < 1) return ATTN_EPROBLEM;
     struct attn_problem p = *problem;
@@ -69,8 +69,8 @@ int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int
         int64_t heads, rows, dim;
         bool written;
     } array[] = {
-        {&p.q, of_q, p.n_q, head_dim, false},        {&p.k, of_k, p.n_k, head_dim, false},
-        {&p.v, p.kv_heads, p.n_k, value_dim, false}, {&p.out, p.heads, p.n_q, value_dim, true},
+        {&p.q, of_q, p.n_q, head_dim, false},        {&p.k, of_k, p.n_k, key_row, false},
+        {&p.v, p.kv_heads, p.n_k, value_row, false}, {&p.out, p.heads, p.n_q, value_dim, true},
         {&p.dout, p.heads, p.n_q, value_dim, false}, {&p.dq, of_q, p.n_q, head_dim, true},
         {&p.dk, of_k, p.n_k, head_dim, true},        {&p.dv, p.kv_heads, p.n_k, value_dim, true},
     };
@@ -79,4 +79,10 @@ int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int
         error = strides_check(array[a].strides, p.batch, array[a].heads, array[a].rows, array[a].dim, array[a].written);
     if (!error && filled) *filled = p;
     return error;
+}
+
+int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+                       struct attn_problem *filled)
+{
+    return attn_stored_problem_check(problem, head_dim, value_dim, head_dim, value_dim, filled);
 }

@@ -46,12 +46,13 @@ BEYOND = {
     "the file's name and --set are not in the file": ['file-name', 'overrides'],
     'words that C or a header has taken': ['name_attn_*', 'name_header', 'name_header_inside', 'name_keyword'],
     'one number depends on another': ['coefficients_count', 'number_of_dtype', 'rope_base', 'values_longer',
-                                      'mask_blocks_differ'],
+                                      'mask_blocks_differ', 'storage_blocks'],
     'a key needs or excludes another': ['dropout_not_there', 'rope_angle_base', 'delta_project', 'delta_sink',
-                                          'decay_project', 'project_arrays'],
+                                          'decay_project', 'project_arrays', 'storage_backward', 'storage_dtype',
+                                          'storage_values'],
     'the value of an expression': ['rope_angle_infinite', 'sink_constant'],
     'whether there is a linear form, and what knobs do something, is for the compiler to find': [
-        'linear_*', 'schedule_chunk_of_block', 'dropout_linear', 'delta_softmax_decode'],
+        'linear_*', 'schedule_chunk_of_block', 'dropout_linear', 'delta_softmax_decode', 'storage_sums'],
     'whether a query sees only what came before it, too': ['decode_*', 'array_decode*', 'delta_decode',
                                                            'decay_ahead', 'decay_unmasked'],
 }

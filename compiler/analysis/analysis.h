@@ -292,8 +292,9 @@ struct kernel_array {
     enum array_place place;
     enum array_access access[ENTRIES];
     enum dtype dtype;
-    bool declared; /* the spec declares it under `arrays:` */
-    bool strided;  /* callers may pass the strides of its axes. This holds for parameters under `arrays:` */
+    enum dtype appended; /* the type of the rows that extend takes. A state stores them as `dtype` */
+    bool declared;       /* the spec declares it under `arrays:` */
+    bool strided;        /* callers may pass the strides of its axes. This holds for parameters under `arrays:` */
     bool compared; /* it has an integer per key of a sequence, and a region compares the integers of two positions */
     bool of_terms; /* it is a parameter that only the terms of prefix sums read */
     bool tiled;    /* it has a truth value per pair, which a region reads. Each call makes a table of its tiles */

@@ -225,6 +225,14 @@ static const char *within_of(const struct graph *g, const struct fixed_array *a)
     return a->gradient_of ? arena_printf(g->module->arena, "d%s", g->value[v].within.of) : g->value[v].within.of;
 }
 
+/* Returns the type of the array's elements in memory. */
+static enum dtype type_of(const struct spec *spec, const char *name)
+{
+    return strcmp(name, "k") == 0   ? spec_type_of_keys(spec)
+           : strcmp(name, "v") == 0 ? spec_type_of_values(spec)
+                                    : spec->dtype;
+}
+
 static void add_fixed(struct kernel_arrays *all, const struct spec *spec, const struct graph *source)
 {
     for (int k = 0; k < FIXED; k++) {
@@ -233,7 +241,8 @@ static void add_fixed(struct kernel_arrays *all, const struct spec *spec, const 
         *a = (struct kernel_array){.name = fixed[k].name,
                                    .place = PLACE_ARGUMENT,
                                    .access = {fixed[k].access[0], fixed[k].access[1]},
-                                   .dtype = spec->dtype,
+                                   .dtype = type_of(spec, fixed[k].name),
+                                   .appended = spec->dtype,
                                    .rank = 4,
                                    .axis = {{.size = ARRAY_SIZE_BATCH},
                                             {.size = fixed[k].heads},
@@ -386,6 +395,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
     }
     add_prefix_sums(all, spec, source);
     add_corrected_values(all, spec, source);
+    for (int n = FIXED; n < all->count; n++) all->array[n].appended = all->array[n].dtype;
     for (int n = 0; n < all->count; n++) describe(&all->array[n], arena);
     for (int n = 0; n < all->count; n++)
         if (all->array[n].tiled) all->array[n].table = name_of_table(arena, all, &all->array[n]);

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_RUNS = 2000, DTYPES = ATTN_I32 };
+enum { MAX_RUNS = 2000 };
 static const double RUN_SECONDS = 0.01; /* the minimum duration of a run. A run is one or more calls */
 static const double FREE_SHARE = 0.9;   /* the fraction of free memory that may be used */
 
@@ -33,11 +33,17 @@ struct prepared {
     int error;
 };
 
+struct arrays_of_types {
+    enum attn_dtype dtype[ROLE_OUT]; /* of q, k and v */
+    bool used;
+    struct call_arrays of_call;
+};
+
 struct running {
     struct bench *b;
     struct arena *arena;
-    struct loaded_kernel loaded[MAX_ENTRIES]; /* backward uses the loaded kernel of forward */
-    struct call_arrays arrays[DTYPES];        /* shared by all specs */
+    struct loaded_kernel loaded[MAX_ENTRIES];   /* backward uses the loaded kernel of forward */
+    struct arrays_of_types arrays[MAX_ENTRIES]; /* shared by all specs with arrays of equal types */
     struct prepared prepared[MAX_ENTRIES];
     pthread_mutex_t lock; /* protects the results, which the watcher may print at any time */
     pthread_t watcher;
@@ -209,6 +215,18 @@ static bool too_long(struct running *r, struct bench_result *result, double expe
     return true;
 }
 
+/* Returns the arrays for calls with q, k and v of these types. */
+static struct call_arrays *arrays_for(struct running *r, const struct attn_kernel *kernel, enum call_kind kind)
+{
+    struct arrays_of_types *a = r->arrays;
+    enum attn_dtype dtype[ROLE_OUT];
+    for (int role = 0; role < ROLE_OUT; role++) dtype[role] = call_array_dtype(kernel, kind, (enum call_role)role);
+    while (a->used && memcmp(a->dtype, dtype, sizeof dtype) != 0) a++;
+    a->used = true;
+    memcpy(a->dtype, dtype, sizeof dtype);
+    return &a->of_call;
+}
+
 /* Prepares entry `entry` for calls at point `point`. Returns false if the entry is skipped, with the reason in its
    result. */
 static bool prepare(struct running *r, int point, int entry)
@@ -219,11 +237,9 @@ static bool prepare(struct running *r, int point, int entry)
     struct prepared *p = &r->prepared[entry];
     const struct unit *unit = b->unit[entry];
     const struct attn_kernel *kernel = r->loaded[entry].kernel;
-    *p = (struct prepared){.call = {.kernel = kernel,
-                                    .kind = b->backward[entry] ? CALL_BACKWARD
-                                            : b->o->backward   ? CALL_SAVING
-                                                               : CALL_FORWARD,
-                                    .arrays = &r->arrays[kernel->dtype]}};
+    const enum call_kind kind = b->backward[entry] ? CALL_BACKWARD : b->o->backward ? CALL_SAVING : CALL_FORWARD;
+    *p = (struct prepared){
+        .call = {.kernel = kernel, .kind = kind, .arrays = arrays_for(r, kernel, b->o->decode ? CALL_EXTEND : kind)}};
     p->call.problem = (struct attn_problem){.batch = b->request.batch,
                                             .heads = at->heads.heads,
                                             .kv_heads = at->heads.kv_heads,
@@ -460,7 +476,7 @@ static enum status run(struct bench *b, struct arena *arena)
         warn_shaking(b);
         if (r->status > status) status = r->status;
     }
-    for (int k = 0; k < DTYPES; k++) call_arrays_free(&r->arrays[k]);
+    for (int k = 0; k < MAX_ENTRIES; k++) call_arrays_free(&r->arrays[k].of_call);
     for (int e = 0; e < b->entries; e++)
         if (!b->backward[e]) kernel_unload(&r->loaded[e]);
     machine_close(b->machine);

@@ -49,9 +49,9 @@ static void count_sums(const struct unit *p, const struct compilation *c, const 
     result->unit = parts_unit(&run, &result->on_units);
     result->counts.exact = true;
     result->read = (double)size->batch *
-                   (tasks * (double)c->loops->kept +
-                    (double)size->kv_heads * ((double)p->read_back + (double)(c->state.chunk + 1) / 2) *
-                        (double)(dtype_bytes(p->spec->dtype) * (int)spec_pair_elements(p->spec)));
+                   (tasks * (double)c->loops->kept + (double)size->kv_heads *
+                                                         ((double)p->read_back + (double)(c->state.chunk + 1) / 2) *
+                                                         (double)spec_pair_bytes(p->spec));
     result->roofline.work = (double)size->batch * heads * linear_cost(c);
     result->reach = (double)size->n_k * heads * linear_cost(c);
 }
@@ -71,8 +71,7 @@ static void count_keys(const struct bench *b, const struct unit *p, const struct
     count_parts(&counted, size, b->request.document, threads, machine_cache(), &result->counts, &result->roofline);
     result->form = compilation_form(runs);
     result->unit = parts_unit(&run, &result->on_units);
-    result->read = result->counts.visited / (double)size->members *
-                   (double)(dtype_bytes(p->spec->dtype) * (int)spec_pair_elements(p->spec));
+    result->read = result->counts.visited / (double)size->members * (double)spec_pair_bytes(p->spec);
     result->reach = 0;
 }
 

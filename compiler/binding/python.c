@@ -42,7 +42,7 @@ static const char *element(enum dtype dtype)
     case DTYPE_F16: return "float16";
     case DTYPE_F64: return "float64";
     case DTYPE_I32: return "int32";
-    case DTYPE_U8: return "uint8";
+    default: return "uint8";
     }
     return "";
 }

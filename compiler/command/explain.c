@@ -599,7 +599,7 @@ static void explain_pairs(const struct unit *p)
 {
     const struct spec *spec = p->spec;
     const struct compilation *c = p->compilation[0];
-    const long long element = dtype_bytes(spec->dtype), keys = element * (long long)spec_pair_elements(spec);
+    const long long element = dtype_bytes(spec->dtype), keys = (long long)spec_pair_bytes(spec);
     long long products, scalars;
     count_pair(p->graph, &products, &scalars);
     section("Cost");
@@ -657,8 +657,8 @@ static void explain_state(const struct unit *p)
     if (!(p->spec->emit & EMIT_DECODE)) return;
     const struct spec *const spec = p->spec;
     const bool one_copy = spec->values_are_keys && !p->attends;
-    const long long elements = one_copy ? spec->head_dim : spec->head_dim + spec->value_dim,
-                    token = (long long)dtype_bytes(spec->dtype) * elements,
+    const long long token = (long long)(dtype_row_bytes(spec_type_of_keys(spec), spec->head_dim) +
+                                        (one_copy ? 0 : dtype_row_bytes(spec_type_of_values(spec), spec->value_dim))),
                     rows = (long long)emit_state_rows(p->read_first, p->read_back,
                                                       p->extends ? p->extend[0].c->state.chunk : 0, p->folds);
     section("State");

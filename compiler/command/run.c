@@ -22,8 +22,9 @@ struct run {
     const struct attn_kernel *kernel; /* NULL until the kernel is compiled */
     /* array[k] belongs to entry k of `arrays`. Its data is NULL until the array exists. */
     struct attn_array *array;
-    /* `drops` is true if the spec has dropout. `corrects` is true if the spec has the delta rule. */
-    bool drops, corrects;
+    /* `drops` is true if the spec has dropout. `corrects` is true if the spec has the delta rule. `rounds` is true if
+       extend rounds prepared keys, which forward prepares after it rounded them. */
+    bool drops, corrects, rounds;
     struct attn_problem problem; /* a size of -1 is unknown */
     /* `params` is a struct NAME_params. `generated` stores the generated parameters. */
     void *params, *generated;
@@ -43,7 +44,7 @@ static const char *dtype_text(enum attn_dtype dtype)
     case ATTN_F16: return "f16";
     case ATTN_F64: return "f64";
     case ATTN_I32: return "i32";
-    case ATTN_U8: return "u8";
+    default: return "u8";
     }
     return "";
 }
@@ -213,8 +214,7 @@ static void warn_not_finite(const struct run *r, const char *name, const struct 
         case ATTN_F64: bad += !isfinite(((const double *)a->data)[k]); break;
         case ATTN_BF16: bad += (((const uint16_t *)a->data)[k] & 0x7f80) == 0x7f80; break;
         case ATTN_F16: bad += (((const uint16_t *)a->data)[k] & 0x7c00) == 0x7c00; break;
-        case ATTN_I32:
-        case ATTN_U8: break;
+        default: break;
         }
     }
     if (bad)
@@ -267,7 +267,7 @@ static void read_inputs(struct run *r, bool gradients)
     for (int k = 0; k < r->arrays->count; k++) {
         const struct kernel_array *const a = &r->arrays->array[k];
         if (is_input(a) && (a->access[ENTRY_FORWARD] || gradients))
-            missing[k] = !read_array(r, a->name, kernel_dtype(a->dtype), &r->array[k]);
+            missing[k] = !read_array(r, a->name, kernel_dtype(a->appended), &r->array[k]);
     }
     take_sizes(r);
     take_key_heads(r);
@@ -505,10 +505,8 @@ static double number_at(const struct attn_array *a, int64_t k)
     case ATTN_F64: return ((const double *)a->data)[k];
     case ATTN_BF16: return attn_bf16_value(((const uint16_t *)a->data)[k]);
     case ATTN_F16: return attn_f16_value(((const uint16_t *)a->data)[k]);
-    case ATTN_I32:
-    case ATTN_U8: break;
+    default: return 0;
     }
-    return 0;
 }
 
 /* Returns the largest finite number of an output, without its sign. */
@@ -706,7 +704,7 @@ static void call_chunks(struct run *r, struct attn_array *out)
             mention(r->options, "",
                     "%lld calls of extend, a state of %s%s; the largest difference from forward is %.2g of a row",
                     (long long)calls, table_bytes((double)bytes, text, sizeof text), smaller_from(r, bytes), off);
-        if (!r->drops && !(off <= may_differ(kernel->dtype))) {
+        if (!r->drops && !r->rounds && !(off <= may_differ(kernel->dtype))) {
             complain(r->options, "%s: extend and forward differ", kernel->name);
             failed(r, STATUS_INPUT);
         }
@@ -716,6 +714,30 @@ static void call_chunks(struct run *r, struct attn_array *out)
     if (!given) return;
     attn_free(given->data);
     *given = statistics;
+}
+
+/* Replaces the arguments that forward takes in another type than the file has. On failure, prints a message and
+   returns false. */
+static bool round_arguments(struct run *r, void **argument, void **made)
+{
+    int number = 0;
+    for (int k = 0; k < r->arrays->count; k++) {
+        const struct kernel_array *const a = &r->arrays->array[k];
+        if ((a->place != PLACE_ARGUMENT && a->place != PLACE_WITHIN) || a->access[ENTRY_FORWARD] == ACCESS_NONE)
+            continue;
+        if (a->place == PLACE_ARGUMENT && a->dtype != a->appended) {
+            const struct attn_array *const given = &r->array[k];
+            const int64_t rows = given->shape[0] * given->shape[1] * given->shape[2], elements = given->shape[3];
+            made[number] = argument[number] = kernel_rows(kernel_dtype(a->dtype), given->data, rows, elements);
+            if (!argument[number]) {
+                out_of_memory(r, arena_printf(r->arena, "rounding %s", a->name),
+                              (size_t)(rows * dtype_row_bytes(a->dtype, elements)));
+                return false;
+            }
+        }
+        number++;
+    }
+    return true;
 }
 
 static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
@@ -754,11 +776,13 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
         room &= p->saved != NULL;
     }
     if (workspace && room) {
-        void *a[4] = {NULL};
+        void *a[4] = {NULL}, *rounded[4] = {NULL};
         arguments_of(r, ENTRY_FORWARD, a);
+        const bool ready = round_arguments(r, a, rounded);
         double start = attn_seconds();
-        error = kernel->forward(p, r->params, a[0], a[1], a[2], a[3], workspace);
+        error = ready ? kernel->forward(p, r->params, a[0], a[1], a[2], a[3], workspace) : ATTN_EMEMORY;
         double seconds = attn_seconds() - start;
+        for (int k = 0; k < 4; k++) attn_free(rounded[k]);
         if (error == ATTN_EORDER) {
             explain_order(r);
             if (!there) (void)rmdir(o->out_dir);
@@ -784,6 +808,7 @@ static enum status run_unit(const struct options *o, struct unit *unit)
                       .arena = unit->arena,
                       .arrays = unit->arrays,
                       .drops = unit->spec->dropout > 0,
+                      .rounds = unit->spec->k_storage && unit->prepares > 0,
                       .corrects = unit->spec->rate != NULL},
                *r = &run;
     r->array = arena_alloc(r->arena, sizeof *r->array * (size_t)unit->arrays->count);

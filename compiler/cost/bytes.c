@@ -35,6 +35,7 @@ static bool is_moved(const struct loops *l, int n)
 static double bytes_a_point(const struct module *m, const struct array *a)
 {
     double bytes = dtype_bytes(a->dtype);
+    if (dtype_is_packed(a->dtype)) return (double)dtype_row_bytes(a->dtype, m->axis[a->axes[a->rank - 1]].extent);
     for (int k = 0; k < a->rank; k++)
         if (m->axis[a->axes[k]].source == SIZE_CONSTANT) bytes *= (double)m->axis[a->axes[k]].extent;
     return bytes;

@@ -646,6 +646,13 @@ static void make_extend(struct maker *x)
         p->extend[p->extends++] = (struct version){
             .target = like->target, .c = c, .cooperative = (int)schedule_knob(c, "together", 1)};
     }
+    if (p->extends && spec_has_storage(p->spec)) {
+        diagnostics_error(x->d, p->spec->storage_at,
+                          "with 'decode', 'storage' needs a state that stores keys, but the linear form of this spec "
+                          "stores sums over them; leave out 'storage', or set 'algorithm: quadratic'");
+        x->good = false;
+        return;
+    }
     make_attending(x);
     if (!x->good) return;
     const struct version *const version = p->attends ? p->attend : p->version;
@@ -670,6 +677,8 @@ static void make_extend(struct maker *x)
     text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
     if (p->read_first) text_add(&t, "first %lld\n", (long long)p->read_first);
     if (p->prepares) text_add(&t, "prepared\n");
+    if (spec_has_storage(p->spec))
+        text_add(&t, "%s %s\n", dtype_name(spec_type_of_keys(p->spec)), dtype_name(spec_type_of_values(p->spec)));
     for (int a = 0; p->extends && a < p->extend[0].c->loops->arrays; a++) {
         const struct array *const array = &p->extend[0].c->loops->array[a];
         for (int k = 0; array->kept && k < array->rank; k++) text_add(&t, " %lld", (long long)array->extent[k]);

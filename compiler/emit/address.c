@@ -138,6 +138,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
     if (emit_has_dropped(x, a) && !emit_is_of_key(x, r)) made = arena_printf(arena, "last_%s", made);
     for (int k = 0; k < r->rank; k++) {
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
+        if (dtype_is_packed(a->dtype) && k == r->rank - 1) continue; /* the address is that of the row */
         if (r->sub[k]->op == EXPR_INT && r->sub[k]->integer == 0) continue;
         struct ref along = *r; /* For `along`, emit_stride returns the array's stride along axis k. */
         along.sub[k] = expr_leaf(x->m, EXPR_INDEX, a->axes[k]);
@@ -176,6 +177,15 @@ const char *emit_address(struct emitter *x, const struct ref *r)
                                   strchr(stride, '*') ? arena_printf(arena, "(%s)", stride) : stride);
     }
     return made;
+}
+
+const char *emit_widened(struct emitter *x, const struct ref *r, const char *function)
+{
+    const struct array *const a = &x->l->array[r->of];
+    struct ref row = *r;
+    row.sub[r->rank - 1] = expr_int(x->m, 0);
+    return arena_printf(x->m->arena, "%s%s_%s(%s, %s)", function, emit_type_suffix(x->m, a->dtype), x->suffix,
+                        emit_address(x, &row), emit_integer_text(x, r->sub[r->rank - 1], false));
 }
 
 const char *emit_array(const struct emitter *x, const struct ref *r)

@@ -1,17 +1,17 @@
 /* Prints COPY statements. They copy a part of an array to a tile, or a tile to an array. A copy can also widen
-   16-bit elements, round to bf16, transpose, or join two neighbours into a pair. */
+   narrow elements, round to bf16, transpose, or join two neighbours into a pair. */
 #include "printer.h"
 
 #include <string.h>
 
-/* Prints a copy that widens whole vectors of 16-bit elements. Returns false if the copy is of another kind. */
+/* Prints a copy that widens whole vectors of narrow elements. Returns false if the copy is of another kind. */
 static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
     const struct array *a = &x->l->array[from->of];
     int lane = s->axes[s->rank - 1];
     const struct axis *axis = &x->m->axis[lane];
-    if (dtype_bytes(a->dtype) != 2 || ref_axis(from, from->rank - 1) != lane || axis->source != SIZE_CONSTANT ||
+    if (!dtype_is_narrow(a->dtype) || ref_axis(from, from->rank - 1) != lane || axis->source != SIZE_CONSTANT ||
         axis->extent % x->lanes)
         return false;
     emit_line(x, "/* %s = %s, widened */", emit_array(x, to), emit_array(x, from));
@@ -23,8 +23,8 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     }
     const bool keys = s->rank == 2 && emit_tiled(x, s->axes[0]) && x->c->target->early_for_several;
     if (keys) x->out->data[--x->out->length] = 0, text_add(x->out, " {\n");
-    emit_line(x, "%*sstore_%s(%s, widened_%s(%s));", 4 * s->rank, "", x->suffix, emit_address(x, to), x->suffix,
-              emit_address(x, from));
+    emit_line(x, "%*sstore_%s(%s, %s);", 4 * s->rank, "", x->suffix, emit_address(x, to),
+              emit_widened(x, from, "widened"));
     if (!keys) return true;
     emit_line(x, "%*s__builtin_prefetch(%s + %d * %s, 0, 2);", 4 * s->rank, "", emit_address(x, from),
               x->c->target->early_for_several, emit_step(x, from, s->axes[0]));
@@ -37,7 +37,7 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
 static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
-    const bool widens = dtype_bytes(x->l->array[from->of].dtype) == 2,
+    const bool widens = dtype_is_narrow(x->l->array[from->of].dtype),
                narrows = dtype_bytes(x->l->array[to->of].dtype) == 2;
     if (s->rank != 2 || (widens && narrows)) return false;
     int row = ref_axis(to, to->rank - 1), column = ref_axis(from, from->rank - 1);
@@ -48,13 +48,13 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     if (!both || strcmp(emit_step(x, from, column), "1") != 0 || strcmp(emit_step(x, to, row), "1") != 0) return false;
     const bool out = x->l->array[to->of].kind == ARRAY_OUTPUT;
     const char *rows = emit_range(x, row), *to_row = emit_step(x, to, column), *name = x->m->axis[row].name;
-    emit_line(x, "transpose%s_%s(%s, %s, %s, %s, %s, %s);",
+    emit_line(x, "transpose%s%s_%s(%s, %s, %s, %s, %s, %s);",
               widens    ? "_widened"
               : narrows ? "_narrowed"
               : out     ? "_out"
                         : "",
-              x->suffix, emit_corner(x, s, from), emit_step(x, from, row), rows, emit_range(x, column),
-              emit_corner(x, s, to), to_row);
+              emit_type_suffix(x->m, x->l->array[from->of].dtype), x->suffix, emit_corner(x, s, from),
+              emit_step(x, from, row), rows, emit_range(x, column), emit_corner(x, s, to), to_row);
     if (!pads) return true;
     emit_line(x, "for (int64_t %s = %s; %s < round_up(%s, %d); %s++)", name, rows, name, rows, x->lanes, name);
     const char *other = x->m->axis[column].name;
@@ -220,8 +220,8 @@ static void copy(struct emitter *x, const struct stmt *s)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (k + 1), "", axis, emit_first(x, s->axes[k]), axis,
                   emit_end(x, s->axes[k]), axis);
     }
-    const char *value = emit_element(x, from);
-    if (dtype_bytes(x->l->array[from->of].dtype) == 2) value = arena_printf(x->m->arena, "widened(%s)", value);
+    const char *value = dtype_is_narrow(x->l->array[from->of].dtype) ? emit_widened(x, from, "element")
+                                                                     : emit_element(x, from);
     if (dtype_bytes(x->l->array[to->of].dtype) == 2) value = arena_printf(x->m->arena, "narrowed(%s)", value);
     if (pads) value = arena_printf(x->m->arena, "%s < %s ? %s : 0", l, lanes, value);
     emit_line(x, "%*s%s = %s;", 4 * s->rank, "", emit_element(x, to), value);

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MAX_PIECES = 512, MAX_FILES = 8, BUCKETS = 64 };
+enum { MAX_PIECES = 1024, MAX_FILES = 16, BUCKETS = 64 };
 
 /* A piece of C: one definition or one directive. */
 struct piece {

@@ -19,7 +19,7 @@ void pieces_print(const struct pieces *all, struct text *out);
    - A name that begins with `_` matches the end of a word: `_T` matches in `load_T`.
    - A name that ends with `_` matches the beginning of a word: `SPEC_` matches in `SPEC_forward`.
    - If several names match a word, the name that was set first is used. */
-enum { MAX_VALUES = 160 };
+enum { MAX_VALUES = 320 };
 struct template_names {
     struct arena *arena;
     struct template_value {

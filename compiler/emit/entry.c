@@ -24,7 +24,8 @@ static const struct kernel_array *next_argument(const struct kernel_arrays *all,
     return NULL;
 }
 
-const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry)
+/* Like emit_array_arguments. If `appends`, the arguments are those of extend. */
+static const char *arguments_of(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry, bool appends)
 {
     const struct kernel_array *before = NULL;
     const char *list = "";
@@ -35,10 +36,21 @@ const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays
                             !before                                     ? ""
                             : a->access[entry] != before->access[entry] ? ",\n    "
                                                                         : ", ",
-                            a->access[entry] == ACCESS_READ ? "const " : "", emit_stored(a->dtype), a->member);
+                            a->access[entry] == ACCESS_READ ? "const " : "",
+                            emit_stored(appends ? a->appended : a->dtype), a->member);
         before = a;
     }
     return list;
+}
+
+const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry)
+{
+    return arguments_of(arena, arrays, entry, false);
+}
+
+const char *emit_appended_arguments(struct arena *arena, const struct kernel_arrays *arrays)
+{
+    return arguments_of(arena, arrays, ENTRY_FORWARD, true);
 }
 
 const char *emit_array_shapes(struct arena *arena, const struct kernel_arrays *arrays)
@@ -126,8 +138,8 @@ static const char *shared_arrays(struct arena *arena, const struct kernel_arrays
    GRADIENT for backward. */
 static void set_arrays(struct template_names *t, const struct kernel_arrays *arrays, enum entry entry)
 {
-    const char *values = "", *any = "", *cast = "", *of_queries = "", *of_keys = "", *unused = "",
-               *word = entry == ENTRY_FORWARD ? "ARRAY" : "GRADIENT";
+    const char *values = "", *any = "", *cast = "", *of_queries = "", *of_keys = "", *unused = "", *new_values = "",
+               *new_cast = "", *word = entry == ENTRY_FORWARD ? "ARRAY" : "GRADIENT";
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         const enum array_access access = a->access[entry];
@@ -136,14 +148,23 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
                    *stored = emit_stored(a->dtype);
         /* The argument is const. The member is not, because forward writes the array. */
         const bool writable = access == ACCESS_READ && a->access[ENTRY_FORWARD] > ACCESS_READ;
+        const char *const appended = a->appended == a->dtype
+                                         ? ""
+                                         : arena_printf(t->arena, "(const %s *)(const void *)", stored);
         any = arena_printf(t->arena, "%s%s%svoid *%s", any, *any ? ", " : "", constant, name);
         if (a->place == PLACE_WITHIN) { /* Functions that are the same for all kernels have this argument. */
             unused = arena_printf(t->arena, "%s%s    (void)%s;", unused, *unused ? "\n" : "", name);
-            if (access == ACCESS_READ) values = arena_printf(t->arena, "%s%s.%s = %s", values, comma, name, a->within);
+            if (access == ACCESS_READ) {
+                values = arena_printf(t->arena, "%s%s.%s = %s", values, comma, name, a->within);
+                new_values = arena_printf(t->arena, "%s%s.%s = %s%s", new_values, comma, name, appended, a->within);
+            }
             continue;
         }
         values = arena_printf(t->arena, "%s%s.%s = %s%s", values, comma, name,
                               writable ? arena_printf(t->arena, "(%s *)", stored) : "", name);
+        new_values = arena_printf(t->arena, "%s%s.%s = %s%s", new_values, comma, name, appended, name);
+        new_cast = arena_printf(t->arena, "%s%s(%s%s *)%s", new_cast, *cast ? ", " : "", constant,
+                                emit_stored(a->appended), name);
         cast = arena_printf(t->arena, "%s%s(%s%s *)%s", cast, *cast ? ", " : "", constant, stored, name);
         const char **const missing = a->role == ROLE_PER_QUERY ? &of_queries : &of_keys;
         if (access != ACCESS_WANTED)
@@ -151,9 +172,17 @@ static void set_arrays(struct template_names *t, const struct kernel_arrays *arr
     }
     for (int k = 0; k < arrays->count; k++) { /* outputs that are members of struct attn_problem */
         const struct kernel_array *const a = &arrays->array[k];
-        if (a->place == PLACE_PROBLEM && a->access[entry] != ACCESS_NONE)
-            values = arena_printf(t->arena, "%s,\n        .%s = (%s *)problem->%s", values, a->member,
-                                  emit_stored(a->dtype), a->member);
+        if (a->place == PLACE_PROBLEM && a->access[entry] != ACCESS_NONE) {
+            const char *const value = arena_printf(t->arena, ",\n        .%s = (%s *)problem->%s", a->member,
+                                                   emit_stored(a->dtype), a->member);
+            values = arena_printf(t->arena, "%s%s", values, value);
+            new_values = arena_printf(t->arena, "%s%s", new_values, value);
+        }
+    }
+    if (entry == ENTRY_FORWARD) {
+        template_set(t, "APPENDED_ARGUMENTS", emit_appended_arguments(t->arena, arrays));
+        template_set(t, "APPENDED_VALUES", new_values);
+        template_set(t, "APPENDED_ANY_VALUES", new_cast);
     }
     template_set(t, arena_printf(t->arena, "%s_ARGUMENTS", word), emit_array_arguments(t->arena, arrays, entry));
     template_set(t, arena_printf(t->arena, "%s_VALUES", word), values);
@@ -509,6 +538,7 @@ struct rows_text {
     struct arena *arena;
     int count;
     const char *bytes, *heads, *pointers, *strides, *row_strides;
+    const char *types;  /* the type and the elements of a row that is rounded, or 0, 0 */
     const char *values; /* statements that set the arrays in struct call */
 };
 
@@ -552,8 +582,13 @@ static void add_integer_rows(struct rows_text *x, const struct kernel_array *a)
 static void add_given_rows(struct rows_text *x, const struct kernel_array *a)
 {
     const char *const comma = x->count ? ", " : "", *const type = emit_stored(a->dtype);
-    x->bytes = arena_printf(x->arena, "%s%s%lld * (int64_t)sizeof(%s)", x->bytes, comma,
-                            (long long)array_row_elements(a), type);
+    const bool rounded = a->appended != a->dtype;
+    const long long elements = (long long)array_row_elements(a);
+    x->bytes = dtype_is_packed(a->dtype)
+                   ? arena_printf(x->arena, "%s%s%lld", x->bytes, comma, (long long)dtype_row_bytes(a->dtype, elements))
+                   : arena_printf(x->arena, "%s%s%lld * (int64_t)sizeof(%s)", x->bytes, comma, elements, type);
+    x->types = arena_printf(x->arena, "%s%s{%s, %lld}", x->types, comma, emit_runtime_dtype(a->dtype),
+                            rounded ? elements : 0);
     x->heads = arena_printf(x->arena, "%s%s%s", x->heads, comma,
                             a->shared                                ? "key_heads"
                             : array_has_size(a, ARRAY_SIZE_KV_HEADS) ? "kv_heads"
@@ -564,8 +599,9 @@ static void add_given_rows(struct rows_text *x, const struct kernel_array *a)
         return;
     }
     x->pointers = arena_printf(x->arena, "%s%s(unsigned char *)(uintptr_t)call->%s", x->pointers, comma, a->identifier);
-    x->strides = arena_printf(x->arena, "%s%sin_bytes(call->%s, sizeof *call->%s)", x->strides, comma, a->strides,
-                              a->identifier);
+    x->strides = arena_printf(x->arena, "%s%sin_bytes(call->%s, sizeof%s%s%s)", x->strides, comma, a->strides,
+                              rounded ? "(" : " *call->", rounded ? emit_stored(a->appended) : a->identifier,
+                              rounded ? ")" : "");
     x->row_strides = arena_printf(x->arena, "%s%scall.%s.row", x->row_strides, comma, a->strides);
     x->values = arena_printf(x->arena,
                              "%s%s    call->%s = (const %s *)(const void *)rows->at[%d];\n"
@@ -583,6 +619,7 @@ static void add_rows_of_sums(struct rows_text *x, const struct kernel_array *a)
 {
     const long long row = (long long)array_row_elements(a);
     x->bytes = arena_printf(x->arena, "%s, %lld * (int64_t)sizeof(%s)", x->bytes, row, emit_stored(a->dtype));
+    x->types = arena_printf(x->arena, "%s, {%s, 0}", x->types, emit_runtime_dtype(a->dtype));
     x->heads = arena_printf(x->arena, "%s, heads", x->heads);
     x->pointers = arena_printf(x->arena, "%s, NULL", x->pointers);
     x->strides = arena_printf(x->arena, "%s, {0, 0, 0}", x->strides);
@@ -601,7 +638,7 @@ static bool has_rows_of_keys(const struct kernel_array *a)
      has the outer array in another form. */
 static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays, bool prepared)
 {
-    struct rows_text x = {t->arena, 0, "", "", "", "", "", ""};
+    struct rows_text x = {t->arena, 0, "", "", "", "", "", "", ""};
     int sums = 0;
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
@@ -626,6 +663,7 @@ static void set_kept_arrays(struct template_names *t, const struct kernel_arrays
         if (has_rows_of_keys(&arrays->array[k]) && arrays->array[k].of_terms) add_given_rows(&x, &arrays->array[k]);
     template_set_number(t, "GIVEN_ARRAYS", x.count);
     template_set(t, "KEPT_ROW_BYTES", x.bytes);
+    template_set(t, "KEPT_TYPES", x.types);
     template_set(t, "KEPT_HEADS", x.heads);
     template_set(t, "KEPT_POINTERS", x.pointers);
     template_set(t, "KEPT_STRIDES", x.strides);
@@ -728,8 +766,11 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(
         t, "ROWS_KEPT",
         emit_state_rows(p->read_first, p->read_back, carried ? p->extend[0].c->state.chunk : 0, p->folds));
-    template_set_number(t, "UNCOPIED",
-                        p->read_first == 0 && p->prepares == 0 && p->read_back >= 0 && (!carried || p->read_back == 0));
+    const bool uncopied = p->read_first == 0 && p->prepares == 0 && !spec_has_storage(p->spec) && p->read_back >= 0 &&
+                          (!carried || p->read_back == 0),
+               rounds = p->prepares > 0 && p->spec->k_storage;
+    template_set_number(t, "UNCOPIED", uncopied);
+    template_set_number(t, "ROUNDS_PREPARED", rounds);
     bool several = emit_by_length(e->version, e->versions), linear = false;
     for (int k = 0; k < e->versions; k++) several |= e->version[k].few != NULL;
     for (int k = 0; k < e->compilations; k++) linear |= e->c[k]->program.linear;
@@ -748,6 +789,35 @@ static void set_positions(struct template_names *t, const struct emitted_file *e
     template_set_number(t, "POSITIONS", positions);
     template_set(t, "VERSION_KEYS", positions ? "keys_of_version(&call.p)" : "call.p.n_k");
     template_set(t, "PART_KEYS", positions ? "keys_of_version(&call->p)" : "call->p.n_k");
+}
+
+/* Returns whether rows in this type are widened by a function of f16, or have a scale of f16. */
+static bool widens_f16(enum dtype dtype)
+{
+    return dtype == DTYPE_F16 || dtype == DTYPE_FP8 || dtype == DTYPE_Q8_0 || dtype == DTYPE_Q4_0;
+}
+
+/* Sets the template's names for the types of rows in memory. */
+static void set_storage(struct template_names *t, const struct spec *spec)
+{
+    const enum dtype type[] = {spec->dtype, spec_type_of_keys(spec), spec_type_of_values(spec)};
+    bool f16 = false, bf16 = false;
+    for (int k = 0; k < 3; k++) {
+        f16 |= widens_f16(type[k]);
+        bf16 |= type[k] == DTYPE_BF16;
+    }
+    template_set_number(t, "WIDENS", f16 || bf16 || dtype_is_narrow(spec->dtype));
+    template_set_number(t, "WIDENS_F16", f16);
+    template_set_number(t, "WIDENS_BF16", bf16);
+    template_set_number(t, "STORES", spec_has_storage(spec));
+    template_set(t, "CHECK_GIVEN",
+                 spec_has_storage(spec)  ? "check_stored"
+                 : spec->values_are_keys ? "check_problem"
+                                         : "attn_problem_check");
+    template_set(t, "KEY_DTYPE", emit_runtime_dtype(type[1]));
+    template_set(t, "VALUE_DTYPE", emit_runtime_dtype(type[2]));
+    template_set_number(t, "KEY_ROW", dtype_row_units(type[1], spec->head_dim));
+    template_set_number(t, "VALUE_ROW", dtype_row_units(type[2], spec->value_dim));
 }
 
 static struct template_names names_of(const struct emitted_file *e)
@@ -773,8 +843,9 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set_number(&t, "SHARES", !c->spec->values_are_keys);
     template_set(&t, "STORED", emit_stored(c->spec->dtype));
     const bool converts = c->spec->dtype != dtype_of_sums(c->spec->dtype);
-    template_set(&t, "WIDENED", converts ? "widened" : "");
+    template_set(&t, "WIDENED", converts ? arena_printf(t.arena, "widened_%s", dtype_name(c->spec->dtype)) : "");
     template_set(&t, "NARROWED", converts ? "narrowed" : "");
+    set_storage(&t, c->spec);
     template_set_number(&t, "BF16", c->spec->dtype == DTYPE_BF16);
     template_set_number(&t, "F16", c->spec->dtype == DTYPE_F16);
     template_set(&t, "ARRAY_MEMBERS", call_members(t.arena, e->p, e->p->parts > 0));

@@ -146,7 +146,7 @@ static void decoding(const struct emission *p, struct text *out)
     text_add(out,
              "int %s_extend(const struct attn_problem *problem, const struct %s_params *params, %s, void *state, void "
              "*workspace);\n",
-             name, name, emit_array_arguments(arena, p->arrays, ENTRY_FORWARD));
+             name, name, emit_appended_arguments(arena, p->arrays));
     text_add(out,
              "/* Returns the length of a sequence so far: the position of its next token. */\n"
              "int64_t %s_state_length(const struct attn_problem *problem, const void *state, int64_t sequence);\n",
@@ -189,6 +189,28 @@ static void decoding(const struct emission *p, struct text *out)
              folds, name);
 }
 
+/* Describes the types of keys and values, if they have other ones than q and out. */
+static void storage(const struct emission *p, struct text *out)
+{
+    const struct spec *const spec = p->spec;
+    const struct {
+        const char *name;
+        enum dtype dtype;
+        int64_t elements;
+    } of[] = {{"k", spec_type_of_keys(spec), spec->head_dim}, {"v", spec_type_of_values(spec), spec->value_dim}};
+    for (int k = 0; k < (spec->values_are_keys ? 1 : 2); k++)
+        if (of[k].dtype != spec->dtype)
+            text_add(out, "   %s is %s: a row has %lld bytes%s.\n", of[k].name, emit_runtime_dtype(of[k].dtype),
+                     (long long)dtype_row_bytes(of[k].dtype, of[k].elements),
+                     dtype_is_packed(of[k].dtype)
+                         ? arena_printf(p->compilation[0]->graph->module->arena,
+                                        ", and strides of problem->%s are in bytes", of[k].name)
+                         : "");
+    if (spec_has_storage(spec))
+        text_add(out, "   attn_store_row makes such rows%s.\n",
+                 spec->emit & EMIT_DECODE ? "; _extend takes floats and stores such rows in the state" : "");
+}
+
 void emit_header(const struct emission *p, const char *command, struct text *out)
 {
     const struct compilation *c = p->compilation[0];
@@ -203,6 +225,7 @@ void emit_header(const struct emission *p, const char *command, struct text *out
                  "   A value is the first %lld elements of its key, so there is no v. problem->v and problem->dv are "
                  "ignored.\n",
                  (long long)c->spec->value_dim);
+    storage(p, out);
     text_add(out, "   The last query is at the position of the last key. The result of a query that sees no key is 0.");
     if (c->spec->max_length)
         text_add(out, "\n   n_q and n_k are at most %lld; for more, functions return ATTN_ELENGTH.",

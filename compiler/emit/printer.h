@@ -96,6 +96,9 @@ void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
 void emit_vector_functions(const struct emitter *x, const char *code, struct text *out);
 const char *emit_real(enum dtype dtype);   /* the C type of computations for `dtype` */
 const char *emit_stored(enum dtype dtype); /* the C type of a stored element */
+/* Returns the part of a function's name that tells the type of rows in memory, such as "_q8_0". Returns "" for the type
+   of the module and of numbers. */
+const char *emit_type_suffix(const struct module *m, enum dtype dtype);
 /* Prints the functions of one compilation. (phases.c) */
 void emit_tasks(struct emitter *x, struct text *out);
 /* emit_function returns a function's name: NAME_part_v4, or NAME_part_from4096_v4 if the function is for 4096 or
@@ -275,6 +278,8 @@ const char *emit_number(const struct emitter *x, double value, bool narrow);
 /* Returns C for the address of an element, such as "q + (i0 + i) * q_row + d". */
 const char *emit_address(struct emitter *x, const struct ref *r);
 /* Returns C for an element, such as "q[(i0 + i) * q_row + d]". */
+/* Returns a call of `function`, such as "widened", of an element in a type that is widened. */
+const char *emit_widened(struct emitter *x, const struct ref *r, const char *function);
 const char *emit_element(struct emitter *x, const struct ref *r);
 /* Returns C for an EXPR_ELEMENT. If `lane` is not -1, it is the axis of the lanes, and the C is for one of them,
    `lane`. of_lanes(user, sub) then returns the name of a vector with a subscript's value in each lane. */
@@ -382,6 +387,8 @@ const char *emit_or_name(struct arena *arena, const char *condition, const char 
 
 /* Returns the parameters of an entry point for arrays, such as "const float *q, …". */
 const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry);
+/* Returns the arrays that are arguments of extend. */
+const char *emit_appended_arguments(struct arena *arena, const struct kernel_arrays *arrays);
 /* Returns the shapes of forward's arrays, such as "q [B,H,n_q,64]  …". */
 const char *emit_array_shapes(struct arena *arena, const struct kernel_arrays *arrays);
 

@@ -109,6 +109,12 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     x->indent -= 4;
 }
 
+/* Returns the name of the product that prefetches the rows of the operand. */
+static const char *fetched_product(const struct emitter *x, const struct ref *lane)
+{
+    return arena_printf(x->m->arena, "dot_fetched%s", emit_type_suffix(x->m, x->l->array[lane->of].dtype));
+}
+
 /* Like emit_over_region, but the lanes are rows of weights and values. If `fetched`, the values are prefetched. */
 static void emit_across_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
                                int arguments, bool fetched)
@@ -122,17 +128,18 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     const char *columns = emit_size(x->m, s->axes[1]), *i = x->m->axis[s->axes[0]].name;
     const int64_t most = weights->extent[weights->rank - 1];
     const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL;
-    const bool narrow = fetched && dtype_bytes(x->l->array[lane->of].dtype) == 2;
+    const bool narrow = fetched && dtype_is_narrow(x->l->array[lane->of].dtype);
+    const char *const type = emit_type_suffix(x->m, x->l->array[lane->of].dtype);
     const char *const values = emit_corner(x, s, lane), *const numbers = arena_printf(arena, "const %s *", x->real);
     int64_t *const max = paired ? &x->region_pairs : &x->region_keys;
     if (most > *max) *max = most;
     emit_line(
         x,
-        "if (__builtin_expect(%s!finite_%s%s(%s, %s, %s, %s), 0)) { /* infinity and NaN affect only queries that see "
+        "if (__builtin_expect(%s!finite%s_%s(%s, %s, %s, %s), 0)) { /* infinity and NaN affect only queries that see "
         "them */",
         partial ? arena_printf(arena, "(%s) && ", partial) : "",
-        narrow   ? "stored_"
-        : paired ? "paired_"
+        narrow   ? arena_printf(arena, "_stored%s", type)
+        : paired ? "_paired"
                  : "",
         x->suffix, values, value_row, paired ? arena_printf(arena, "(%s + 1) / 2", steps) : steps,
         paired ? arena_printf(arena, "2 * %s", columns) : columns);
@@ -143,8 +150,8 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
         emit_line(x, "%s wide[%lld];", x->real, (long long)(most * x->m->axis[s->axes[1]].extent));
         emit_line(x, "for (int64_t t = 0; t < %s; t++)", steps);
         emit_line(x, "    for (int64_t x = 0; x < %s; x += %d)", columns, x->lanes);
-        emit_line(x, "        store_%s(wide + t * %s + x, widened_%s(%s + t * %s + x));", x->suffix, columns, x->suffix,
-                  values, value_row);
+        emit_line(x, "        store_%s(wide + t * %s + x, widened%s_%s(%s + t * %s, x));", x->suffix, columns, type,
+                  x->suffix, values, value_row);
         for (int k = 0; k < arguments + 1; k++) {
             if (strcmp(finite[k].name, "b") == 0) finite[k].type = numbers, finite[k].value = "wide";
             if (strcmp(finite[k].name, "b_step") == 0) finite[k].value = columns;
@@ -163,7 +170,7 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     x->indent -= 4;
     emit_line(x, "} else");
     x->indent += 4;
-    emit_call(x, paired ? "dot_paired" : fetched ? "dot_fetched" : "dot", argument, arguments);
+    emit_call(x, paired ? "dot_paired" : fetched ? fetched_product(x, lane) : "dot", argument, arguments);
     x->indent -= 4;
 }
 
@@ -205,7 +212,8 @@ static void emit_along(struct emitter *x, const struct stmt *s)
         {"c_row", size, emit_step(x, to, s->axes[0])},
     };
     if (x->m->axis[s->axis].extent > x->along_terms) x->along_terms = x->m->axis[s->axis].extent;
-    emit_call(x, "dot_along", argument, (int)(sizeof argument / sizeof *argument));
+    emit_call(x, arena_printf(arena, "dot_along%s", emit_type_suffix(x->m, x->l->array[lane->of].dtype)), argument,
+              (int)(sizeof argument / sizeof *argument));
 }
 
 /* Returns whether the rows of a product are tokens of an array of the caller, such as k. */
@@ -346,7 +354,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         emit_ahead(x, s, argument, arguments);
     else if (!s->where) {
         emit_first_lane(x, s);
-        emit_call(x, paired ? "dot_paired" : fetched ? "dot_fetched" : "dot", argument, arguments);
+        emit_call(x, paired ? "dot_paired" : fetched ? fetched_product(x, lane) : "dot", argument, arguments);
     } else
         emit_over_region(x, s, argument, arguments);
     if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", position);

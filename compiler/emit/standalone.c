@@ -7,7 +7,7 @@
 
 /* The texts of the runtime files whose functions kernels call. */
 extern const char attnrt_problem[], attnrt_random[], attnrt_ranges[], attnrt_draw[], attnrt_processor[], attnrt_merge[],
-    attnrt_mask[];
+    attnrt_mask[], attnrt_stored[];
 
 void standalone_types(struct text *out)
 {
@@ -27,7 +27,8 @@ void standalone_functions(struct arena *arena, const char *kernel, struct text *
                                 attnrt_draw,
                                 attnrt_processor,
                                 attnrt_merge,
-                                attnrt_mask};
+                                attnrt_mask,
+                                attnrt_stored};
     for (size_t f = 0; f < sizeof file / sizeof *file; f++) pieces_add(all, file[f], true);
     pieces_want(all, kernel);
     text_add(out, "/* ==== functions of attnc's runtime library that the kernel calls ==== */\n");

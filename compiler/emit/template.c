@@ -1,6 +1,7 @@
 /* Fills in templates, which are C files in emit/embedded/. It replaces names and evaluates some #if directives. */
 #include "definitions.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,7 @@ static void fill_line(struct filling *x, const char *line, const char *end)
 static void set(struct template_names *t, const char *name, const char *text, int64_t number)
 {
     const size_t length = strlen(name);
+    assert(t->values < MAX_VALUES);
     t->value[t->values++] = (struct template_value){.name = name,
                                                     .text = text,
                                                     .number = number,

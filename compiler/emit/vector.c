@@ -1,13 +1,14 @@
-/* Prints the vector functions and products of one target, from the templates vector.c, random.c, product.c and
-   matrix.c. */
+/* Prints the vector functions and products of one target, from the templates vector.c, random.c, product.c, matrix.c
+   and stored.c. */
 #include "definitions.h"
 #include "printer.h"
+#include "../spec/spec.h"
 #include "../target/target.h"
 
 #include <string.h>
 
-/* the texts of vector.c, random.c, product.c and matrix.c in emit/embedded/ */
-extern const char kernel_vector[], kernel_random[], kernel_product[], kernel_matrix[];
+/* the texts of these files in emit/embedded/ */
+extern const char kernel_vector[], kernel_random[], kernel_product[], kernel_matrix[], kernel_stored[];
 
 /* Orders of elements. The examples are for 4 lanes and half = 1, where `half` is the distance of exchanged
    elements.
@@ -82,11 +83,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "BYTES", target->vector_bytes);
     template_set_number(x, "WIDE", 8 * e->lanes);
     template_set_number(x, "F64", f64);
-    template_set_number(x, "NARROW", dtype_bytes(e->m->dtype) == 2);
     template_set_number(x, "F16", e->m->dtype == DTYPE_F16);
-    template_set(x, "STORED", emit_stored(e->m->dtype));
-    template_set(x, "LOAD_STORED",
-                 arena_printf(x->arena, "%s_%s", dtype_bytes(e->m->dtype) == 2 ? "widened" : "load", e->suffix));
     template_set_number(x, "DQ", dq);
     template_set_number(x, "F16C", target->converts_f16);
     template_set_number(x, "BF16_PRODUCTS", target_has(target, TARGET_BF16_PRODUCTS));
@@ -94,9 +91,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "AVX", target->takes_roots);
     set_constants(x, f64, dq);
     template_set_number(x, "AHEAD", 64); /* This distance is enough to hide the latency of memory. */
-    template_set_number(x, "EARLY", dtype_bytes(e->m->dtype) == 2 ? target->early_narrow : target->early);
     template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
-    template_set_number(x, "SEVERAL", dtype_bytes(e->m->dtype) == 2 ? 2 : target->several_from);
     template_set_number(x, "ROOMY", is_roomy(target));
     template_set_number(x, "NEAR", 4 - target->near); /* the last argument of __builtin_prefetch */
     template_set_number(x, "SOME", 16);               /* a core can have about this number of cache misses in flight */
@@ -150,14 +145,41 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
                  e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
     template_set(x, "COMPENSATION_OF_COLUMN", e->compensated ? ", compensation ? compensation + x : NULL" : "");
     static const char *const names[] = {
-        "bits",          "bit",          "finite",      "add_seen",   "add_seen_lanes",
-        "block",         "parts",        "dot",         "dot_finite", "dot_finite_lanes",
-        "columns",       "dot_along",    "dot_fetched", "dot_ahead",  "row",
-        "finite_stored", "fetch",        "dot_early",   "some_rows",  "dot_first_lane",
-        "all_columns",   "some_columns", "blocks",      "narrow",     "lanes_in_blocks"};
+        "bits",   "bit",        "finite",           "add_seen",  "add_seen_lanes", "block",     "parts",
+        "dot",    "dot_finite", "dot_finite_lanes", "dot_ahead", "dot_early",      "some_rows", "dot_first_lane",
+        "blocks", "narrow",     "lanes_in_blocks"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
+}
+
+/* Sets the template names for rows of one type in memory. */
+static void set_stored(struct template_names *x, const struct emitter *e, enum dtype dtype)
+{
+    const struct target *const target = e->c->target;
+    const bool narrow = dtype_is_narrow(dtype), half = dtype == DTYPE_Q8_0 || dtype == DTYPE_Q4_0,
+               blocks = dtype_is_packed(dtype) && dtype != DTYPE_FP8;
+    template_set_number(x, "STORED_F16", dtype == DTYPE_F16);
+    template_set_number(x, "STORED_BF16", dtype == DTYPE_BF16);
+    template_set_number(x, "STORED_FP8", dtype == DTYPE_FP8);
+    template_set_number(x, "STORED_Q4_0", dtype == DTYPE_Q4_0);
+    template_set_number(x, "HALVES", dtype == DTYPE_F16 || dtype == DTYPE_FP8);
+    template_set_number(x, "BLOCKS", blocks);
+    template_set_number(x, "BLOCK_ELEMENTS", dtype_block(dtype));
+    template_set_number(x, "BLOCK_BYTES", blocks ? dtype_row_bytes(dtype, dtype_block(dtype)) : 0);
+    template_set_number(x, "HALF_SCALE", half);
+    template_set_number(x, "SCALE_BYTES", half ? 2 : 4);
+    template_set_number(x, "NARROW", narrow);
+    template_set(x, "STORED", emit_stored(dtype));
+    template_set_number(x, "EARLY", narrow ? target->early_narrow : target->early);
+    template_set_number(x, "SEVERAL", narrow ? 2 : target->several_from);
+    static const char *const names[] = {"from_halves",   "scale_of",    "block_of",    "in_block",
+                                        "widened",       "element",     "units",       "transpose_widened",
+                                        "finite_stored", "fetch",       "columns",     "row",
+                                        "dot_along",     "dot_fetched", "all_columns", "some_columns"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        template_set(x, arena_printf(x->arena, "%s_T", names[k]),
+                     arena_printf(x->arena, "%s%s_%s", names[k], emit_type_suffix(e->m, dtype), e->suffix));
 }
 
 /* Sets the name to the cases of a switch over the number of rows that remain. Case r calls `function` for r rows. */
@@ -194,6 +216,16 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
         pieces_add(all, template_fill(&x, kernel_product), false);
         if (paired && target_has(e->c->target, TARGET_MATRIX_UNITS))
             pieces_add(all, template_fill(&x, kernel_matrix), false);
+    }
+    const struct spec *const spec = e->c->spec;
+    const enum dtype type[] = {e->m->dtype, spec->k_storage, spec->v_storage};
+    for (int k = 0; k < 3; k++) {
+        struct template_names x = {.arena = arena};
+        if (k && (!type[k] || (k == 2 && type[2] == type[1]))) continue;
+        set_product(&x, e, false);
+        set_stored(&x, e, type[k]);
+        set_all(&x, e);
+        pieces_add(all, template_fill(&x, kernel_stored), false);
     }
     pieces_want(all, code);
     pieces_print(all, out);

@@ -19,8 +19,23 @@ enum attn_dtype kernel_dtype(enum dtype dtype)
     case DTYPE_F64: return ATTN_F64;
     case DTYPE_I32: return ATTN_I32;
     case DTYPE_U8: return ATTN_U8;
+    case DTYPE_FP8: return ATTN_FP8;
+    case DTYPE_I8: return ATTN_I8;
+    case DTYPE_I8_32: return ATTN_I8_32;
+    case DTYPE_I8_64: return ATTN_I8_64;
+    case DTYPE_Q8_0: return ATTN_Q8_0;
+    case DTYPE_Q4_0: return ATTN_Q4_0;
+    case DTYPE_COUNT: break;
     }
     return ATTN_F32;
+}
+
+void *kernel_rows(enum attn_dtype dtype, const float *from, int64_t rows, int64_t elements)
+{
+    const int64_t bytes = attn_row_bytes(dtype, elements);
+    char *const made = attn_alloc((size_t)(rows * bytes) + 64);
+    for (int64_t k = 0; made && k < rows; k++) attn_store_row(dtype, from + k * elements, elements, made + k * bytes);
+    return made;
 }
 
 /* Writes the first `count` normal random numbers of the random stream `name`. */
@@ -48,14 +63,40 @@ static void fill(enum attn_dtype dtype, uint64_t seed, const char *name, char *d
         memcpy(data + done, data, bytes - done < first * size ? bytes - done : first * size);
 }
 
-double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, enum call_role role)
+/* Fills rows of keys or values. All rows are the same few ones, repeated. */
+static void fill_rows(enum attn_dtype dtype, int64_t elements, uint64_t seed, const char *name, char *data,
+                      size_t bytes)
+{
+    const size_t row = (size_t)attn_row_bytes(dtype, elements), rows = bytes / row,
+                 some = (size_t)(BLOCK / elements) + 1, first = rows < some ? rows : some;
+    float *const numbers = malloc((size_t)elements * sizeof *numbers);
+    for (size_t k = 0; numbers && k < first; k++) {
+        attn_normal_f32(seed, attn_stream(name), k * (size_t)elements, elements, numbers);
+        attn_store_row(dtype, numbers, elements, data + k * row);
+    }
+    for (size_t done = first; done < rows; done += first)
+        memcpy(data + done * row, data, (rows - done < first ? rows - done : first) * row);
+    free(numbers);
+}
+
+enum attn_dtype call_array_dtype(const struct attn_kernel *kernel, enum call_kind kind, enum call_role role)
+{
+    return kind == CALL_EXTEND ? kernel->dtype
+           : role == ROLE_K    ? kernel->key_dtype
+           : role == ROLE_V    ? kernel->value_dtype
+                               : kernel->dtype;
+}
+
+double call_array_bytes(const struct attn_kernel *kernel, enum call_kind kind, const struct attn_problem *p,
+                        enum call_role role)
 {
     const bool keys = role == ROLE_K || role == ROLE_V || role == ROLE_DK || role == ROLE_DV,
                values = role == ROLE_V || role == ROLE_DV || role == ROLE_OUT || role == ROLE_DOUT;
     if (kernel->values_are_keys && keys && values) return 0;
     const int64_t given = values ? 0 : p->key_heads, heads = given ? given : keys ? p->kv_heads : p->heads;
     double rows = (double)p->batch * (double)heads * (double)(keys ? p->n_k : p->n_q);
-    return rows * (double)(values ? kernel->value_dim : kernel->head_dim) * (double)attn_dtype_size(kernel->dtype);
+    return rows *
+           (double)attn_row_bytes(call_array_dtype(kernel, kind, role), values ? kernel->value_dim : kernel->head_dim);
 }
 
 size_t call_workspace(const struct call *c)
@@ -109,13 +150,18 @@ static bool make_arrays(struct call *c, uint64_t seed)
         [ROLE_Q] = "q", [ROLE_K] = "k", [ROLE_V] = "v", [ROLE_DOUT] = "dout"}; /* random streams of the inputs */
     struct call_arrays *a = c->arrays;
     for (int role = 0; role < roles_of_call(c); role++) {
-        double bytes = call_array_bytes(c->kernel, &c->problem, (enum call_role)role);
+        double bytes = call_array_bytes(c->kernel, c->kind, &c->problem, (enum call_role)role);
         if (a->data[role] && a->bytes[role] >= bytes) continue;
         attn_free(a->data[role]);
         a->data[role] = attn_alloc((size_t)bytes);
         a->bytes[role] = a->data[role] ? bytes : 0;
         if (!a->data[role]) return false;
-        if (name[role]) fill(c->kernel->dtype, seed, name[role], a->data[role], (size_t)bytes);
+        const enum attn_dtype dtype = call_array_dtype(c->kernel, c->kind, (enum call_role)role);
+        if (name[role] && dtype == c->kernel->dtype)
+            fill(dtype, seed, name[role], a->data[role], (size_t)bytes);
+        else if (name[role])
+            fill_rows(dtype, role == ROLE_K ? c->kernel->head_dim : c->kernel->value_dim, seed, name[role],
+                      a->data[role], (size_t)bytes);
     }
     return true;
 }
@@ -206,13 +252,13 @@ double call_lacks(const struct call *c)
     const struct attn_problem problem = problem_of_params(c);
     double bytes = (double)call_workspace(c) + (double)c->kernel->params_bytes + (double)c->kernel->params_size();
     for (int role = 0; role < roles_of_call(c); role++) {
-        double array = call_array_bytes(c->kernel, &c->problem, (enum call_role)role);
+        double array = call_array_bytes(c->kernel, c->kind, &c->problem, (enum call_role)role);
         if (array > c->arrays->bytes[role])
             bytes += array; /* count the whole array, because the memory of the old one may not be reused */
     }
     if (saves(c)) bytes += (double)c->kernel->saved(&c->problem);
     if (c->kind == CALL_EXTEND) bytes += call_state_lacks(c);
-    if (c->kind == CALL_BACKWARD) bytes += call_array_bytes(c->kernel, &c->problem, ROLE_OUT);
+    if (c->kind == CALL_BACKWARD) bytes += call_array_bytes(c->kernel, c->kind, &c->problem, ROLE_OUT);
     for (int k = 0; k < c->kernel->params; k++) {
         const struct attn_param *param = &c->kernel->param[k];
         const double array = call_param_bytes(param, &problem);
@@ -232,7 +278,7 @@ static int forward(const struct call *c, char *out, void *workspace)
 static int make_out(struct call *c)
 {
     const size_t bytes = c->problem.workspace_bytes;
-    c->out = attn_alloc((size_t)call_array_bytes(c->kernel, &c->problem, ROLE_OUT));
+    c->out = attn_alloc((size_t)call_array_bytes(c->kernel, c->kind, &c->problem, ROLE_OUT));
     c->problem.workspace_bytes = c->kernel->workspace(&c->problem);
     void *workspace = attn_alloc(c->problem.workspace_bytes);
     const int error = c->out && workspace ? forward(c, c->out, workspace) : ATTN_EMEMORY;

@@ -68,6 +68,9 @@ bool kernel_recall(struct arena *arena, const char *key, bool quiet, struct buil
    there is no such kernel. */
 const char *kernel_ready(struct arena *arena, const char *hash, unsigned emit, unsigned *has);
 enum attn_dtype kernel_dtype(enum dtype dtype); /* returns the runtime's constant for a type */
+/* Returns rows in a type of keys and values, made from floats, to free with attn_free. Returns NULL if memory is
+   short. */
+void *kernel_rows(enum attn_dtype dtype, const float *from, int64_t rows, int64_t elements);
 /* Returns the number of threads that a call uses if the caller asks for `asked` threads. 0 asks for OpenMP's default.
    Returns 1 without OpenMP. */
 int kernel_threads(const struct loaded_kernel *k, int asked);
@@ -111,7 +114,10 @@ struct call {
     void *state, *before;
 };
 /* Returns the size of an array in bytes. */
-double call_array_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, enum call_role role);
+double call_array_bytes(const struct attn_kernel *kernel, enum call_kind kind, const struct attn_problem *p,
+                        enum call_role role);
+/* Returns the type of an array's elements. */
+enum attn_dtype call_array_dtype(const struct attn_kernel *kernel, enum call_kind kind, enum call_role role);
 /* Returns the size in bytes of a parameter or its gradient. */
 double call_param_bytes(const struct attn_param *p, const struct attn_problem *problem);
 size_t call_workspace(const struct call *c);

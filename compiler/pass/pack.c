@@ -220,7 +220,7 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
         for (int k = 0; k < s->operands; k++) {
             struct ref *r = &s->operand[k];
             const struct array *a = &l->array[r->of];
-            bool narrow = a->dtype == DTYPE_BF16 || a->dtype == DTYPE_F16;
+            const bool narrow = dtype_is_narrow(a->dtype);
             if (!widening && s->op == LOOPS_DOT && k == 0 && a->kind == ARRAY_INPUT && of_rows(l, a)) {
                 read_copy(l, loops, depth, r, -1, 0);
                 continue;

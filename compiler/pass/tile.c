@@ -148,13 +148,21 @@ static void bound_tiles(struct compilation *c)
         c->tiling.block_q = max > c->tiling.tile_q ? max / c->tiling.tile_q * c->tiling.tile_q : 0;
 }
 
+/* Whether an input is widened before it is used. */
+static bool widens_inputs(const struct graph *g)
+{
+    bool any = dtype_is_narrow(g->module->dtype);
+    for (int v = 0; v < g->values; v++) any |= dtype_is_narrow(g->value[v].stored);
+    return any;
+}
+
 void pass_tile(struct compilation *c)
 {
     struct roles roles;
     roles_of(c->graph, 0, &roles);
     /* longer tiles of queries share more work on keys */
     const bool prepares = prepares_keys(c->graph, &roles), sweeps = sums_across(c->graph, &roles),
-               widens = dtype_bytes(c->graph->module->dtype) == 2 && !multiplies_bf16(c),
+               widens = widens_inputs(c->graph) && !multiplies_bf16(c),
                /* widened keys stay in the cache, so widening pays for fewer queries, too */
         in_cache = widens && !prepares && c->target->vector_bytes <= 32;
     const int64_t few = few_keys(c->graph, &roles);

@@ -130,6 +130,37 @@ static void check_values(struct spec_reader *r)
     spec_place(r, values, "'values: keys'");
 }
 
+/* Reports that rows of `elements` elements have no whole blocks of the type. */
+static void check_blocks(struct spec_reader *r, struct yaml *node, const char *size, int64_t elements, enum dtype dtype)
+{
+    const int block = dtype_block(dtype);
+    if (!node || node->wrong || block < 2 || elements % block == 0) return;
+    spec_error(r, node, "'%s' stores blocks of %d elements, so '%s' must be a multiple of %d, found %lld",
+               dtype_name(dtype), block, size, block, (long long)elements);
+}
+
+static void check_storage(struct spec_reader *r)
+{
+    const struct spec *const spec = r->spec;
+    struct yaml *const storage = yaml_get(r->root, "storage"), *const values = yaml_get(storage, "v"),
+                       *const shape = yaml_get(r->root, "shape"), *const emit = yaml_get(r->root, "emit");
+    if (!storage || storage->kind != YAML_MAP) return;
+    check_blocks(r, yaml_get(storage, "k"), "head_dim", spec->head_dim, spec->k_storage);
+    check_blocks(r, values, "value_dim", spec->value_dim ? spec->value_dim : spec->head_dim, spec->v_storage);
+    if (spec->dtype != DTYPE_F32) {
+        spec_error(r, storage, "'storage' needs 'dtype: f32', the type of queries and of the output");
+        spec_place(r, yaml_get(r->root, "dtype"), "'dtype'");
+    }
+    if (values && spec->values_are_keys) {
+        spec_error(r, values, "values are parts of keys, so they have the type of 'k'");
+        spec_place(r, yaml_get(shape, "values"), "'values: keys'");
+    }
+    if (spec->emit & EMIT_BACKWARD) {
+        spec_error(r, storage, "'storage' rounds keys and values, which have no gradients then");
+        spec_place(r, emit, "'emit'");
+    }
+}
+
 static void check_similarity(struct spec_reader *r)
 {
     struct yaml *similarity = yaml_get(r->root, "similarity"), *options = choice_options(similarity);
@@ -250,6 +281,7 @@ void spec_check(struct spec_reader *r, const char *file)
     check_names_of_kernel(r);
     check_rope(r);
     check_values(r);
+    check_storage(r);
     check_similarity(r);
     check_project(r);
     check_dropout(r);

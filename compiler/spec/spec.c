@@ -55,6 +55,28 @@ enum status read_spec_file(const char *path, const struct options *o, struct tex
     return why == ENOENT || why == EISDIR || why == ENOTDIR || why == EACCES ? STATUS_INPUT : STATUS_MACHINE;
 }
 
+enum dtype spec_type_of_keys(const struct spec *spec)
+{
+    return spec->k_storage ? spec->k_storage : spec->dtype;
+}
+
+enum dtype spec_type_of_values(const struct spec *spec)
+{
+    const enum dtype storage = spec->values_are_keys ? spec->k_storage : spec->v_storage;
+    return storage ? storage : spec->dtype;
+}
+
+bool spec_has_storage(const struct spec *spec)
+{
+    return spec->k_storage || spec->v_storage;
+}
+
+int64_t spec_pair_bytes(const struct spec *spec)
+{
+    return dtype_row_bytes(spec_type_of_keys(spec), spec->head_dim) +
+           (spec->values_are_keys ? 0 : dtype_row_bytes(spec_type_of_values(spec), spec->value_dim));
+}
+
 static void mask_expressions(const struct mask *m, void (*visit)(void *, const char *, const struct expression *),
                              void *user)
 {

@@ -162,10 +162,11 @@ struct spec {
     const struct expression *decay;
     const struct expression *rate; /* the rate of delta, or NULL if values are not corrected */
     int64_t linformer;             /* `size` of linformer, or 0 */
-    struct position project_at, block_at, algorithm_at, emit_at, delta_at;
+    struct position project_at, block_at, algorithm_at, emit_at, delta_at, storage_at;
     int64_t head_dim, value_dim, max_length; /* 0 means that there is no limit */
     bool values_are_keys;                    /* a value is the first value_dim elements of its key, before `prepare` */
     enum dtype dtype;
+    enum dtype k_storage, v_storage; /* the types of keys and values in memory; DTYPE_F32 means that of `dtype` */
     enum algorithm_kind algorithm;
     unsigned emit;
     struct user_arrays arrays;
@@ -182,6 +183,14 @@ struct spec {
    - override: the KEY=VALUE of each --set */
 struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
                        const char *const *override, struct diagnostics *d);
+
+/* Return the types of keys and of values in memory. (spec.c) */
+enum dtype spec_type_of_keys(const struct spec *spec);
+enum dtype spec_type_of_values(const struct spec *spec);
+/* Returns whether keys or values have another type than q and out. */
+bool spec_has_storage(const struct spec *spec);
+/* Returns the bytes of a key and its value in memory. If values are parts of keys, they are the bytes of the key. */
+int64_t spec_pair_bytes(const struct spec *spec);
 
 /* Returns the number of elements of a key and its value together. If values are parts of keys, it is the number of
    elements of the key. */

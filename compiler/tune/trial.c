@@ -169,10 +169,8 @@ static double element(const char *data, enum attn_dtype dtype, int64_t k)
     case ATTN_F64: return ((const double *)(const void *)data)[k];
     case ATTN_BF16: return attn_bf16_value(((const uint16_t *)(const void *)data)[k]);
     case ATTN_F16: return attn_f16_value(((const uint16_t *)(const void *)data)[k]);
-    case ATTN_I32:
-    case ATTN_U8: break;
+    default: return NAN;
     }
-    return NAN;
 }
 
 /* Returns the maximum over the rows of |a - b| / |b|. | | is the Euclidean norm of a row of `n` elements. If
@@ -243,9 +241,9 @@ static bool written(const struct call *c, int number, struct written *w)
                               : role == ROLE_DK || role == ROLE_DV ? p->kv_heads
                                                                    : p->heads;
         *w = (struct written){c->arrays->data[role],
-                              (size_t)call_array_bytes(c->kernel, p, role),
+                              (size_t)call_array_bytes(c->kernel, c->kind, p, role),
                               c->kernel->dtype,
-                              call_array_bytes(c->kernel, p, role) > 0
+                              call_array_bytes(c->kernel, c->kind, p, role) > 0
                                   ? p->batch * heads * (role == ROLE_DK || role == ROLE_DV ? p->n_k : p->n_q)
                                   : 0,
                               row,

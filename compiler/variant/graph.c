@@ -91,6 +91,10 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, boo
     int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->j, x->d});
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});
     const int given = k;
+    if (spec_has_storage(spec)) {
+        x->g->value[k].stored = spec_type_of_keys(spec);
+        x->g->value[v].stored = spec_type_of_values(spec);
+    }
     if (spec->values_are_keys && !prepared) /* A state stores prepared keys, so its values are separate. */
         x->g->value[v].within = (struct within){"k", x->d};
     if (!prepared) /* This is a separate statement, because the order of calls decides the numbers of values. */
@@ -164,7 +168,8 @@ struct graph *build_graph_that_prepares(struct arena *arena, const struct spec *
 {
     const int errors = diagnostics_errors(d);
     struct builder builder = begin(arena, spec, d), *x = &builder;
-    const int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->i, x->d});
+    /* The keys are the argument q, because k has the type in which a state stores keys. */
+    const int k = graph_input(x->g, "q", 4, (int[]){x->b, x->kv, x->i, x->d});
     graph_output(x->g, "out", build_prepared(x, k, false, x->i));
     return diagnostics_errors(d) > errors ? NULL : x->g;
 }

@@ -7,7 +7,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 11
+#define ATTNRT_TYPES 12
 #include <stddef.h>
 #include <stdint.h>
 
@@ -119,8 +119,29 @@ enum attn_statistics {
 };
 
 /* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. Kernels for
-   them compute in float, and their parameters are float. I32 and U8 are only for parameters. */
-enum attn_dtype { ATTN_F32, ATTN_BF16, ATTN_F16, ATTN_F64, ATTN_I32, ATTN_U8 };
+   them compute in float, and their parameters are float. I32 and U8 are only for parameters.
+   The types from FP8 on are only for keys and values (`storage` of a spec). Their rows are bytes, and strides count
+   bytes:
+   - FP8: an element is one byte, e4m3fn: sign, 4 bits of exponent, 3 of fraction
+   - I8: a float, the scale, and an int8_t for each element
+   - I8_32, I8_64: the same for each 32 or 64 elements
+   - Q8_0: ggml's blocks: for 32 elements, the scale in f16 and 32 int8_t
+   - Q4_0: ggml's blocks: for 32 elements, the scale in f16 and 16 bytes. Byte k has element k in its low half and
+     element 16 + k in its high half, each plus 8 */
+enum attn_dtype {
+    ATTN_F32,
+    ATTN_BF16,
+    ATTN_F16,
+    ATTN_F64,
+    ATTN_I32,
+    ATTN_U8,
+    ATTN_FP8,
+    ATTN_I8,
+    ATTN_I8_32,
+    ATTN_I8_64,
+    ATTN_Q8_0,
+    ATTN_Q4_0
+};
 /* An extent of a parameter that depends on the problem. */
 enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
 /* The number of blocks of an axis, size / block rounded up, in attn_param.shape. */
@@ -196,9 +217,12 @@ struct attn_kernel {
     int64_t before, after, period;
     int names_heads;
     int64_t (*state_chunk)(const struct attn_problem *problem);
+    /* The types of keys and values that forward takes and that a state stores. They are `dtype` without `storage` in
+       the spec. NAME_extend takes keys and values of `dtype`. */
+    enum attn_dtype key_dtype, value_dtype;
 };
 
-#elif ATTNRT_TYPES != 11
+#elif ATTNRT_TYPES != 12
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

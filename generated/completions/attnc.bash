@@ -22,11 +22,13 @@ _attnc_keys=(
     mask.block_window.left= mask.block_window.right= mask.prefix.length= mask.global.count= mask.global.tokens= mask.random.block= mask.random.count=
     mask.random.seed= mask.random.causal=true mask.random.causal=false mask.blocks.block= mask.blocks.count= mask.expr= mask.any= mask.all= mask.not=
     normalize=sum normalize=none normalize.sum_plus= normalize.sink= decay.log= delta.rate= dropout= seed= project=linformer project.linformer.size=
-    shape.head_dim= shape.value_dim= shape.values=given shape.values=keys shape.max_length= dtype=f32 dtype=bf16 dtype=f16 dtype=f64 algorithm=auto
-    algorithm=quadratic algorithm=linear emit= arrays= schedule.tile_q= schedule.tile_k= schedule.chunk= schedule.part= schedule.rows=
-    schedule.vectors= schedule.unroll= schedule.crossover= schedule.together= schedule.faded= schedule.units= schedule.backward.tile_q=
-    schedule.backward.tile_k= schedule.backward.chunk= schedule.backward.part= schedule.backward.rows= schedule.backward.vectors=
-    schedule.backward.unroll= schedule.backward.faded= schedule.backward.units= schedule.backward.sweep=)
+    shape.head_dim= shape.value_dim= shape.values=given shape.values=keys shape.max_length= dtype=f32 dtype=bf16 dtype=f16 dtype=f64 storage.k=f16
+    storage.k=bf16 storage.k=fp8 storage.k=i8 storage.k=i8_32 storage.k=i8_64 storage.k=q8_0 storage.k=q4_0 storage.v=f16 storage.v=bf16
+    storage.v=fp8 storage.v=i8 storage.v=i8_32 storage.v=i8_64 storage.v=q8_0 storage.v=q4_0 algorithm=auto algorithm=quadratic algorithm=linear
+    emit= arrays= schedule.tile_q= schedule.tile_k= schedule.chunk= schedule.part= schedule.rows= schedule.vectors= schedule.unroll=
+    schedule.crossover= schedule.together= schedule.faded= schedule.units= schedule.backward.tile_q= schedule.backward.tile_k=
+    schedule.backward.chunk= schedule.backward.part= schedule.backward.rows= schedule.backward.vectors= schedule.backward.unroll=
+    schedule.backward.faded= schedule.backward.units= schedule.backward.sweep=)
 
 # Offers the words that begin with $cur; bash splits words at an =.
 _attnc_offer()

@@ -7,7 +7,7 @@ import numpy as np
 
 import definitions
 from plain import Plain
-from stored import HALVES, off_by, rounded
+from stored import HALVES, kind_of, off_by, rounded, rounded_rows
 from suite import check
 
 SEEDS = 8   # the number of tolerances that are averaged, each with another seed
@@ -188,6 +188,9 @@ def make_inputs(spec, folder, sizes, seed, order):
     for name in 'qkv' if spec['dtype'] in HALVES else '':
         x = rounded(np.load('%s/%s.npy' % (folder, name)), spec['dtype'])
         np.save('%s/%s.npy' % (folder, name), x.astype(np.float16) if spec['dtype'] == 'f16' else x)
+    for name in 'kv' if 'storage' in spec else '':
+        path, kind = '%s/%s.npy' % (folder, name), kind_of(spec, name)
+        if kind: np.save(path, rounded_rows(np.load(path), kind))
     for name, a in spec.get('arrays', {}).items():   # a linear form takes ids in ascending order
         if a.get('type') == 'int' and a['shape'] == ['B', 'Nk'] and order != 'any':
             np.save('%s/%s.npy' % (folder, name), np.sort(np.load('%s/%s.npy' % (folder, name)) // 9, axis=1))

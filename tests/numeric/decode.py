@@ -126,6 +126,18 @@ OWN = {
                        'shape': {'head_dim': 24, 'value_dim': 5}},
     'prepared_linear': {'prepare': ['l2norm', 'rope'], 'similarity': {'linear': {'features': 'elu_plus_one'}},
                         'mask': {'expr': 'j <= i && (i - j < 40 || j % 7 == 0)'}, 'shape': {'head_dim': 8}},
+    # The state stores rounded keys and values. Keys are rounded after they are prepared.
+    'stored_ring': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': {'window': {'left': 37}}, 'storage': {'k': 'f16', 'v': 'bf16'},
+                    'shape': {'head_dim': 16, 'value_dim': 24}},
+    'stored_blocks': {'prepare': ['rmsnorm', 'rope'], 'similarity': 'softmax', 'mask': 'causal', 'storage': {'k': 'q8_0', 'v': 'q4_0'},
+                      'shape': {'head_dim': 64, 'value_dim': 32}},
+    'stored_bytes': {'similarity': {'softmax': {'bias': 'alibi'}}, 'mask': 'causal', 'storage': {'k': 'i8', 'v': 'fp8'},
+                     'shape': {'head_dim': 18, 'value_dim': 7}},
+    'stored_sinks': {'prepare': [{'layernorm': {'affine': True}}, 'rope'], 'similarity': 'softmax', 'storage': {'k': 'i8_64', 'v': 'i8_32'},
+                     'mask': {'all': ['causal', {'any': [{'window': {'left': 30}}, {'global': {'count': 3}}]}]},
+                     'shape': {'head_dim': 64, 'value_dim': 32}},
+    'stored_values': {'similarity': 'softmax', 'mask': 'causal', 'prepare': ['rope'], 'storage': {'k': 'q8_0'},
+                      'shape': {'head_dim': 64, 'value_dim': 32, 'values': 'keys'}},
     # Values are keys. The state stores them once, or twice if keys are prepared.
     'values': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'values_prepared': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal',
@@ -371,7 +383,7 @@ class Grown:
         if name.startswith(('values_heads', 'rows_heads')):   # many heads take the place of queries
             self.heads = (33, 1)
         self.batch, self.n = 2, n
-        undropped = {key: value for key, value in self.spec.items() if key not in ('dropout', 'seed')}
+        undropped = {key: value for key, value in self.spec.items() if key not in ('dropout', 'seed')} | {'appended': True}
         self.answer = draw(undropped, os.path.join(folder, 'data'), (*self.heads, n, n, self.batch), 1)
         arrays = dict(self.answer.arrays)
         # Dot products of bf16 pairs round the weights.

@@ -316,6 +316,20 @@ def delta(rng, spec):
     spec['delta'] = {'rate': rate.replace('{a}', element)}
 
 
+def storage(spec):
+    """Adds types of keys and values to some specs. The random numbers depend only on the spec, as in decay()."""
+    rng, shape = random.Random('storage %s' % spec), spec['shape']
+    if rng.random() > 0.15 or spec.get('dtype', 'f32') != 'f32' or 'backward' in spec.get('emit', []): return
+    if rng.random() < 0.5: shape['head_dim'], shape['value_dim'] = 32 * rng.randrange(1, 3), 32 * rng.randrange(1, 3)
+    kinds = lambda n: ['f16', 'bf16', 'fp8', 'i8'] + ['i8_32', 'q8_0', 'q4_0', 'q8_0', 'q4_0'] * (n % 32 == 0) + ['i8_64'] * (n % 64 == 0)
+    own = {'k': rng.choice(kinds(shape['head_dim']))} | some(rng, 0.7, v=lambda: rng.choice(kinds(shape.get('value_dim', shape['head_dim']))))
+    if rng.random() < 0.2 and 'v' in own: del own['k']
+    if shape.get('values') == 'keys':
+        own = {'k': rng.choice(kinds(shape['head_dim']))}
+        shape['value_dim'] = min(shape.get('value_dim', shape['head_dim']), shape['head_dim'])
+    spec['storage'] = own
+
+
 def draw_spec(rng, numbers):
     head, project = size(rng), rng.random() < 0.1
     spec = {'name': name_of(rng)} | some(rng, 0.1, description=lambda: rng.choice(DESCRIPTIONS))
@@ -355,6 +369,7 @@ def draw_spec(rng, numbers):
     if numbers: decay(spec)
     truncated(spec)
     angles(spec)
+    storage(spec)
     return spec
 
 

@@ -30,9 +30,7 @@ static double stored(const unsigned char *data, size_t at)
     case ATTN_BF16: memcpy(&half, data + at * sizeof half, sizeof half); return attn_bf16_value(half);
     case ATTN_F16: memcpy(&half, data + at * sizeof half, sizeof half); return attn_f16_value(half);
     case ATTN_F64: memcpy(&wide, data + at * sizeof wide, sizeof wide); return wide;
-    case ATTN_F32:
-    case ATTN_U8:
-    case ATTN_I32: memcpy(&narrow, data + at * sizeof narrow, sizeof narrow); return (double)narrow;
+    default: memcpy(&narrow, data + at * sizeof narrow, sizeof narrow); return (double)narrow;
     }
     return NAN;
 }

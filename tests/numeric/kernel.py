@@ -7,7 +7,7 @@ import numpy as np
 
 import definitions
 from processor import MACHINE, missing_flags, targets
-from stored import HALVES, rounded
+from stored import HALVES, packed, rounded
 from suite import ROOT, Failure, check, execute
 
 RUNTIME = os.path.join(ROOT, 'runtime')
@@ -108,9 +108,12 @@ class Description(ctypes.Structure):
         ('strides', ctypes.c_size_t), ('strides_bytes', ctypes.c_size_t), ('tiles_bytes', ctypes.c_void_p),
         ('tiles_of_mask', ctypes.c_void_p)] + [
         (n, ctypes.c_int64) for n in ('before', 'after', 'period')] + [
-        ('names_heads', ctypes.c_int), ('state_chunk', ctypes.c_void_p)]
+        ('names_heads', ctypes.c_int), ('state_chunk', ctypes.c_void_p),
+        ('key_dtype', ctypes.c_int), ('value_dtype', ctypes.c_int)]
 
 
+# The types of keys and values, by their numbers in enum attn_dtype.
+TYPES = {1: 'bf16', 2: 'f16', 6: 'fp8', 7: 'i8', 8: 'i8_32', 9: 'i8_64', 10: 'q8_0', 11: 'q4_0'}
 BROADCAST = -2 ** 63   # the value of ATTN_BROADCAST in attnrt.h
 
 
@@ -126,7 +129,8 @@ class Kernel:
         self.forward = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 7)(self.about.forward)
 
     def __call__(self, P, q, k, v, threads=2, statistics=None):
-        q, k, v = (self.as_stored(np.ascontiguousarray(x, self.dtype)) for x in (q, k, v))
+        columns = v.shape[3:]
+        q, k, v = (self.as_stored(np.ascontiguousarray(x, self.dtype), n) for x, n in zip((q, k, v), 'qkv'))
         problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
         problem.give(statistics)
         problem.place(P)
@@ -134,7 +138,7 @@ class Kernel:
         memory = np.full(problem.workspace_bytes + 64, 0xFF, np.uint8)
         workspace = memory[-memory.ctypes.data % 64:]
         params, _keep = self.parameters(P)
-        out = self.as_stored(np.full(q.shape[:3] + v.shape[3:], np.nan, self.dtype))
+        out = self.as_stored(np.full(q.shape[:3] + columns, np.nan, self.dtype))
         error = self.forward(ctypes.byref(problem), params if self.about.params else None,
                              q.ctypes.data, k.ctypes.data, v.ctypes.data, out.ctypes.data, workspace.ctypes.data)
         check(error == 0, 'forward returned %d' % error)
@@ -237,7 +241,10 @@ class Kernel:
                 keep[name + ' tiles'] = P[name + ' tiles']
                 ctypes.c_void_p.from_buffer(params, param.tiles).value = keep[name + ' tiles'].ctypes.data
 
-    def as_stored(self, x):
+    def as_stored(self, x, name='q'):
+        """Returns an array in the type of this argument of forward."""
+        kind = {'k': self.about.key_dtype, 'v': self.about.value_dtype}.get(name, self.about.dtype)
+        if kind != self.about.dtype: return packed(x, TYPES[kind])
         if self.stored == 'bf16':
             return (rounded(x, 'bf16').view(np.uint32) >> np.uint32(16)).astype(np.uint16)
         return x.astype(np.float16) if self.stored else x

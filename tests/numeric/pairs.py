@@ -113,6 +113,8 @@ EMIT = {'forward': ['forward'], 'backward': ['forward', 'backward'], 'decode': [
         'everything': ['forward', 'backward', 'decode'], 'statistics': ['forward', 'statistics'],
         'statistics_backward': ['forward', 'backward', 'statistics'],
         'statistics_decode': ['forward', 'decode', 'statistics']}
+# Rows of any size can be stored in these types.
+STORAGE = {'dtype': None, 'halves': {'k': 'f16', 'v': 'bf16'}, 'bytes': {'k': 'i8', 'v': 'fp8'}, 'keys': {'k': 'fp8'}}
 # The form of the kernel: the quadratic form, the linear form, attnc's choice, or a choice by the number of keys.
 FORM = {'quadratic': {'algorithm': 'quadratic'}, 'linear': {'algorithm': 'linear'}, 'auto': {},
         'either': {'schedule': {'crossover': 20}}}
@@ -134,6 +136,9 @@ CHOSEN = {'none', 'causal', 'prefix_lm', 'documents_back', 'lengths', 'lengths_b
 # Each rule is (factors, a function that returns whether attnc accepts their choices).
 RULES = [
     (('dropout', 'form'), lambda dropout, form: dropout == 'kept' or form in ONE_FORM),
+    (('storage', 'dtype'), lambda storage, dtype: storage == 'dtype' or dtype == 'f32'),
+    (('storage', 'emit'), lambda storage, emit: storage == 'dtype' or emit not in BACKWARD),
+    (('storage', 'emit', 'form'), lambda storage, emit, form: storage == 'dtype' or emit in FORWARD or form == 'quadratic'),
     (('project', 'mask'), lambda project, mask: project == 'keys' or mask == 'none'),
     (('project', 'prepare'), lambda project, prepare: project == 'keys' or prepare not in (
         'rope', 'halves', 'rope_part', 'angle', 'given_angle')),
@@ -159,7 +164,7 @@ RULES = [
 def factors(suite):
     return {'similarity': list(SIMILARITY), 'mask': list(MASK), 'prepare': list(PREPARE), 'normalize': list(NORMALIZE),
             'dropout': list(DROPOUT), 'project': list(PROJECT), 'shape': list(SHAPE), 'dtype': ['f32', 'f64', 'bf16', 'f16'], 'emit': list(EMIT),
-            'form': list(FORM), 'sizes': list(SIZES), 'threads': ['1', '3'], 'target': suite.targets}
+            'storage': list(STORAGE), 'form': list(FORM), 'sizes': list(SIZES), 'threads': ['1', '3'], 'target': suite.targets}
 
 
 def spec_of(row):
@@ -170,6 +175,8 @@ def spec_of(row):
     spec |= DROPOUT[row['dropout']] or {}
     if PROJECT[row['project']]: spec['project'] = PROJECT[row['project']]
     if 'project' in spec: del spec['block']
+    if STORAGE[row['storage']]:   # values that are keys have the type of k
+        spec['storage'] = {name: kind for name, kind in STORAGE[row['storage']].items() if name == 'k' or 'values' not in spec['shape']}
     arrays = {name: a for name, a in ARRAYS.items() if re.search(r'\b%s\b' % name, str([spec['similarity'], spec['mask'], spec.get('prepare')]))}
     if arrays: spec['arrays'] = arrays
     if row['similarity'] in OF_POWERS: spec['shape'] = spec['shape'] | {'head_dim': 4}

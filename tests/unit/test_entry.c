@@ -44,6 +44,17 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #define ARRAY_ANY_ARGUMENTS const void *q, const void *k, const void *v, void *out
 #define ARRAY_ANY_VALUES (const float *)q, (const float *)k, (const float *)v, (float *)out
 #define CHECK_PROBLEM attn_problem_check
+#define CHECK_GIVEN attn_problem_check
+#define KEY_DTYPE ATTN_F32
+#define VALUE_DTYPE ATTN_F32
+#define WIDENS (BF16 || F16)
+#define WIDENS_BF16 BF16
+#define WIDENS_F16 F16
+#if BF16
+#define widened widened_bf16
+#else
+#define widened widened_f16
+#endif
 #define VERSION_KEYS call.p.n_k
 #define PART_KEYS call->p.n_k
 #define HEAD_DIM DIM

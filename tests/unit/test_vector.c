@@ -1,5 +1,5 @@
-/* Compares vector.c, random.c and product.c, which every kernel contains, with the C library. The build defines the
-   type and width of vectors. */
+/* Compares vector.c, random.c, product.c and stored.c, which every kernel contains, with the C library. The build
+   defines the type and width of vectors. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -28,11 +28,9 @@
 #if F16
 #define NARROW 1
 #define STORED uint16_t
-#define LOAD_STORED widened_T
 #else
 #define NARROW 0
 #define STORED REAL
-#define LOAD_STORED load_T
 #endif
 #define IN REAL
 #define IN_PER_REAL
@@ -47,7 +45,7 @@
 #define COMPENSATION_OF_COLUMN , compensation ? compensation + x : NULL
 #define WORDS LANES
 #define MAX_STEPS 64
-#define MAX_TERMS (3 * LANES)
+#define MAX_TERMS 64
 #define MAX_LANES (2 * LANES)
 #define ROOMY (LANES * (F64 ? 8 : 4) == 64)
 #if ROOMY
@@ -176,9 +174,17 @@ INLINE int64_t min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
+INLINE float widened_f16(uint16_t x)
+{
+    return (float)attn_f16_value(x);
+}
+INLINE float widened_bf16(uint16_t x)
+{
+    return (float)attn_bf16_value(x);
+}
 INLINE float widened(uint16_t x)
 {
-    return (float)(F16 ? attn_f16_value(x) : attn_bf16_value(x));
+    return F16 ? widened_f16(x) : widened_bf16(x);
 }
 INLINE uint16_t narrowed(float x)
 {
@@ -195,6 +201,11 @@ INLINE int64_t truncated(double x)
 #include "compiler/emit/embedded/random.c"
 
 #include "compiler/emit/embedded/product.c"
+
+#define STORED_F16 F16
+#define HALVES (STORED_F16 || STORED_FP8)
+#include "compiler/emit/embedded/stored.c"
+#undef STORED_F16
 
 static uint64_t state = 1;
 
@@ -374,19 +385,6 @@ static void choices(void)
 }
 
 #if !F64
-static void widening(void)
-{
-    for (uint32_t x = 0; x < 65536; x += LANES) {
-        uint16_t half[LANES];
-        for (int k = 0; k < LANES; k++) half[k] = (uint16_t)(x + (uint32_t)k);
-        const vec_T wide = widened_T(half);
-        for (int k = 0; k < LANES; k++) {
-            const double wanted = F16 ? attn_f16_value(half[k]) : attn_bf16_value(half[k]);
-            if (isnan(wanted) ? !isnan(wide[k]) : (double)wide[k] != wanted) CU_FAIL("a number of 16 bits");
-        }
-    }
-}
-
 /* Tests the conversion from f32 to 16 bits: numbers near every 16-bit number, halfway points, random bits. */
 static void narrowing(void)
 {
@@ -674,6 +672,67 @@ static void unseen(void)
     CU_ASSERT(isnan(of_first[0]) && isnan(of_second[0]));
 }
 
+#if !F64
+#define TYPE f16_rows
+#define ATTN_TYPE ATTN_F16
+#define STORED_F16 1
+#include "stored_type.h"
+#undef STORED_F16
+#define TYPE bf16_rows
+#define ATTN_TYPE ATTN_BF16
+#define STORED_BF16 1
+#include "stored_type.h"
+#undef STORED_BF16
+#define PACKED 1
+#define TYPE fp8_rows
+#define ATTN_TYPE ATTN_FP8
+#define STORED_FP8 1
+#include "stored_type.h"
+#undef STORED_FP8
+#define BLOCKS 1
+#define TYPE i8_rows
+#define ATTN_TYPE ATTN_I8
+#define SCALE_BYTES 4
+#define BLOCK_ELEMENTS 0
+#define BLOCK_BYTES 0
+#include "stored_type.h"
+#undef BLOCK_ELEMENTS
+#undef BLOCK_BYTES
+#define TYPE i8_32_rows
+#define ATTN_TYPE ATTN_I8_32
+#define BLOCK_ELEMENTS 32
+#define BLOCK_BYTES 36
+#include "stored_type.h"
+#undef SCALE_BYTES
+#undef BLOCK_BYTES
+#define TYPE q8_0_rows
+#define ATTN_TYPE ATTN_Q8_0
+#define HALF_SCALE 1
+#define SCALE_BYTES 2
+#define BLOCK_BYTES 34
+#include "stored_type.h"
+#undef BLOCK_BYTES
+#define TYPE q4_0_rows
+#define ATTN_TYPE ATTN_Q4_0
+#define STORED_Q4_0 1
+#define BLOCK_BYTES 18
+#include "stored_type.h"
+
+static void widening(void)
+{
+    for (uint32_t x = 0; x < 65536; x += LANES) {
+        uint16_t half[LANES];
+        for (int k = 0; k < LANES; k++) half[k] = (uint16_t)(x + (uint32_t)k);
+        const vec_T f16 = widened_f16_rows(half, 0), bf16 = widened_bf16_rows(half, 0);
+        for (int k = 0; k < LANES; k++) {
+            const double of_f16 = attn_f16_value(half[k]), of_bf16 = attn_bf16_value(half[k]);
+            if (isnan(of_f16) ? !isnan(f16[k]) : (double)f16[k] != of_f16) CU_FAIL("a number of f16");
+            if (isnan(of_bf16) ? !isnan(bf16[k]) : (double)bf16[k] != of_bf16) CU_FAIL("a number of bf16");
+        }
+    }
+}
+#endif
+
 /* True if this processor can run the compiled code. */
 static bool runs_here(void)
 {
@@ -727,6 +786,13 @@ int main(void)
                                              {"vector/random_numbers", random_numbers},
 #if !F64
                                              {"vector/widening", widening},
+                                             {"vector/f16", rows_of_f16_rows},
+                                             {"vector/bf16", rows_of_bf16_rows},
+                                             {"vector/fp8", rows_of_fp8_rows},
+                                             {"vector/i8", rows_of_i8_rows},
+                                             {"vector/i8_32", rows_of_i8_32_rows},
+                                             {"vector/q8_0", rows_of_q8_0_rows},
+                                             {"vector/q4_0", rows_of_q4_0_rows},
                                              {"vector/narrowing", narrowing},
 #endif
                                              {"vector/transposition", transposition},

@@ -11,6 +11,13 @@ void *check_memory(size_t bytes)
     return made ? memset(made, 0xff, bytes + 64) : NULL;
 }
 
+size_t check_array_bytes(const struct sample *s, int t)
+{
+    const struct kernel_array *const a = s->array[t];
+    const int64_t elements = array_row_elements(a);
+    return (size_t)(s->count[t] / elements * dtype_row_bytes(a->dtype, elements));
+}
+
 void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype)
 {
     char *data = attn_alloc((size_t)n * attn_dtype_size(dtype) + 64);
@@ -21,7 +28,7 @@ void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype)
         case ATTN_F16: ((uint16_t *)(void *)data)[k] = attn_f16(t->data[k]); break;
         case ATTN_F64: ((double *)(void *)data)[k] = t->data[k]; break;
         case ATTN_I32: ((int32_t *)(void *)data)[k] = (int32_t)t->data[k]; break;
-        case ATTN_U8: data[k] = t->data[k] > 0; break;
+        default: data[k] = t->data[k] > 0; break;
         }
     }
     return data;
@@ -34,15 +41,13 @@ double check_result_at(const void *result, int64_t k, enum attn_dtype dtype)
     case ATTN_BF16: return attn_bf16_value(((const uint16_t *)result)[k]);
     case ATTN_F16: return attn_f16_value(((const uint16_t *)result)[k]);
     case ATTN_F64: return ((const double *)result)[k];
-    case ATTN_I32:
-    case ATTN_U8: break;
+    default: return NAN;
     }
-    return NAN;
 }
 
-void check_statistics(const struct checking *c, int sample, const void *statistics, double times, struct worst *worst)
+void check_statistics(const struct checking *c, const struct sample *s, int sample, const void *statistics,
+                      double times, struct worst *worst)
 {
-    const struct sample *const s = &c->sample[sample];
     const int64_t n = s->statistics.elements;
     const enum attn_dtype dtype = c->p->spec->dtype == DTYPE_F64 ? ATTN_F64 : ATTN_F32;
     struct arena *const arena = arena_new();
@@ -67,16 +72,27 @@ void check_set_array(struct called *x, const struct sample *s, int t, void *arra
         memcpy(x->params + x->kernel->param[before].offset, &array, sizeof array);
 }
 
+/* Returns tensor t in the type that forward takes. */
+static void *stored_tensor(const struct sample *s, int t)
+{
+    const struct kernel_array *const a = s->array[t];
+    void *const given = check_converted(&s->tensor[t], s->count[t], kernel_dtype(a->appended));
+    if (!given || a->dtype == a->appended) return given;
+    const int64_t elements = array_row_elements(a);
+    void *const rows = kernel_rows(kernel_dtype(a->dtype), given, s->count[t] / elements, elements);
+    attn_free(given);
+    return rows;
+}
+
 /* Converts the sample's arrays to the kernel's types, and sets the kernel's pointers to them. */
 static int place_arrays(struct called *x, const struct sample *s, int64_t sharing)
 {
     for (int t = 0; t < s->tensors; t++) {
-        x->array[t] = check_converted(&s->tensor[t], s->count[t], kernel_dtype(s->array[t]->dtype));
+        x->array[t] = stored_tensor(s, t);
         x->tensors = t + 1;
         if (!x->array[t]) return ATTN_EMEMORY;
         if (s->array[t]->shared && sharing > 1)
-            check_without_copies(x->array[t], (size_t)s->count[t] * attn_dtype_size(kernel_dtype(s->array[t]->dtype)),
-                                 x->problem.batch * x->problem.heads, sharing);
+            check_without_copies(x->array[t], check_array_bytes(s, t), x->problem.batch * x->problem.heads, sharing);
         check_set_array(x, s, t, x->array[t]);
     }
     return 0;

@@ -302,6 +302,68 @@ static void draw_positions(const struct checking *c, int n, uint64_t *state)
     c->sample[n].query_start = start;
 }
 
+/* Returns the share of a number by which rounding to a type of keys and values can change it. */
+static double rounding_of(enum dtype dtype)
+{
+    return dtype == DTYPE_F16 ? 0x1p-11 : dtype == DTYPE_BF16 ? 0x1p-8 : dtype == DTYPE_Q4_0 ? 0x1p-3 : 0x1p-4;
+}
+
+/* Replaces the keys by prepared and rounded ones, which are the keys in a state. */
+static const char *store_keys(const struct checking *c, int n, struct sample *s)
+{
+    struct arena *const arena = c->p->arena;
+    const struct spec *const spec = c->p->spec;
+    struct diagnostics *const none = diagnostics_new(arena, "", NULL, 0); /* p->graph was built without errors */
+    const struct graph *const g = build_graph_that_prepares(arena, spec, none);
+    struct problem_size size = c->size[n];
+    size.members = 1;
+    size.n_q = size.n_k;
+    struct tensor in[MAX_TENSORS];
+    int count = 0, k = 0;
+    for (int t = 0; t < s->tensors; t++) {
+        if (strcmp(s->tensor[t].name, "q") == 0) continue;
+        in[count] = s->tensor[t];
+        if (strcmp(s->tensor[t].name, "k") != 0) {
+            count++;
+            continue;
+        }
+        k = t;
+        in[count++].name = "q"; /* the program prepares the argument q */
+    }
+    double *const made = arena_alloc(arena, (size_t)s->count[k] * sizeof *made);
+    const char *const wrong = graph_eval(g, &size, in, count, made);
+    if (wrong) return wrong;
+    check_round_rows(made, s->count[k] / spec->head_dim, spec->head_dim, spec->k_storage, arena);
+    s->tensor[k].data = made;
+    if (!s->values.name || s->tensors == MAX_TENSORS) return NULL;
+    check_round_rows(s->values.data, s->values_count / spec->value_dim, spec->value_dim, spec->k_storage, arena);
+    s->array[s->tensors] = &c->p->arrays->array[kernel_array_find(c->p->arrays, "v")];
+    s->count[s->tensors] = s->values_count;
+    s->tensor[s->tensors++] = s->values;
+    s->values.name = NULL;
+    return NULL;
+}
+
+/* Computes the results of extend for a state with prepared and rounded keys. A key that is nearly between two numbers
+   may round to the other one. */
+static enum status expect_stored(const struct checking *c, int n, bool rounded, uint64_t *state)
+{
+    const struct unit *const p = c->p;
+    struct sample *const s = &c->extended[n];
+    const char *const wrong = store_keys(c, n, s);
+    if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
+    if (wrong) return STATUS_MACHINE;
+    struct diagnostics *const none = diagnostics_new(p->arena, "", NULL, 0);
+    const struct graph *const g = build_graph_of_prepared(p->arena, p->spec, none);
+    const enum status status = find_expected(c, g, n, rounded, state, s);
+    const double lost = rounding_of(p->spec->k_storage);
+    for (int64_t r = 0; r < s->out.elements / s->out.row && status == STATUS_DONE; r++)
+        s->allowed[r] += lost * s->out.measure[r];
+    for (int64_t r = 0; r < s->statistics.elements && status == STATUS_DONE; r++)
+        s->statistics_allowed[r] += lost * s->statistics.measure[r];
+    return status;
+}
+
 /* Fills sample n with random arrays, and computes the expected results of forward and extend. */
 static enum status make_sample(const struct checking *c, int n, bool rounded, uint64_t *state)
 {
@@ -316,6 +378,7 @@ static enum status make_sample(const struct checking *c, int n, bool rounded, ui
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
     enum status status = wrong ? STATUS_MACHINE : find_expected(c, p->graph, n, rounded, state, &c->sample[n]);
     c->extended[n] = c->sample[n];
+    if (status == STATUS_DONE && p->prepares && p->spec->k_storage) return expect_stored(c, n, rounded, state);
     if (status != STATUS_DONE || p->spec->dropout == 0 || !(p->spec->emit & EMIT_DECODE)) return status;
     struct diagnostics *const none = diagnostics_new(p->arena, "", NULL, 0); /* p->graph was built without errors */
     const struct graph *const g = build_graph_without_dropout(p->arena, p->spec, none);

@@ -149,9 +149,12 @@ void check_set_array(struct called *x, const struct sample *s, int t, void *arra
    return NULL if memory runs out. Free the result with attn_free. */
 void *check_memory(size_t bytes);
 void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype);
+/* Returns the bytes of tensor t in the type that forward takes. */
+size_t check_array_bytes(const struct sample *s, int t);
 /* Compares the statistics of a call with the sample's statistics, if there are any. The tolerance is multiplied by
    `times`. */
-void check_statistics(const struct checking *c, int sample, const void *statistics, double times, struct worst *worst);
+void check_statistics(const struct checking *c, const struct sample *s, int sample, const void *statistics,
+                      double times, struct worst *worst);
 /* Returns element k of an array of the kernel. */
 double check_result_at(const void *result, int64_t k, enum attn_dtype dtype);
 
@@ -161,6 +164,8 @@ double check_uniform(uint64_t *state);
 double check_normal(uint64_t *state);
 /* Returns x rounded to `dtype`, the storage type of the kernel's inputs. */
 double check_as_stored(double x, enum dtype dtype);
+/* Rounds rows to numbers that a type of keys and values has. */
+void check_round_rows(double *data, int64_t rows, int64_t elements, enum dtype dtype, struct arena *arena);
 /* Fills the arrays of a sample. All values are exact in the kernel's types, so the interpreter and the kernel get
    equal values. Norm weights are near 1, biases near 0, and learned matrices preserve the size of a row. If `sorted`
    is true, ids of documents ascend. (draw.c) */

@@ -19,6 +19,8 @@ struct growth {
     struct attn_problem p;
     /* piece[t] is a piece of tensor t. `of_out` is a piece of the output, and `result` is the whole output. */
     void *state, *piece[MAX_TENSORS], *of_out, *result;
+    /* given[t] is tensor t as extend takes it. */
+    void *given[MAX_TENSORS];
     /* If pieces are joined: the states before a piece and of the piece alone, the piece's output there, which is not
        compared, and the number of keys that a state sums at a time. */
     void *left, *right, *ignored;
@@ -37,7 +39,7 @@ static int64_t heads_of(const struct attn_problem *p, const struct kernel_array 
 
 static size_t row_bytes(const struct kernel_array *a)
 {
-    return (size_t)array_row_elements(a) * attn_dtype_size(kernel_dtype(a->dtype));
+    return (size_t)array_row_elements(a) * attn_dtype_size(kernel_dtype(a->appended));
 }
 
 /* Copies rows from `whole`, an array of all tokens, to `piece`. If `back` is true, copies from `piece` to `whole`. A
@@ -79,7 +81,7 @@ static int take_pieces(struct growth *x)
         if (!array_grows(a)) continue;
         x->piece[t] = check_memory((size_t)(x->p.batch * heads_of(&x->p, a) * x->p.n_q) * row_bytes(a));
         if (!x->piece[t]) return ATTN_EMEMORY;
-        copy_rows(x, a, x->piece[t], x->forward->array[t], false);
+        copy_rows(x, a, x->piece[t], x->given[t], false);
         check_set_array(x->forward, s, t, x->piece[t]);
     }
     return error;
@@ -183,6 +185,17 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
         x->all_statistics = check_memory((size_t)statistics->elements * row_bytes(x->statistics));
         if (!x->all_statistics) return ATTN_EMEMORY;
     }
+    for (int t = 0; t < x->sample->tensors; t++) {
+        const struct kernel_array *const a = x->sample->array[t];
+        if (a->place == PLACE_WITHIN) continue;
+        x->given[t] = a->dtype == a->appended ? forward->array[t]
+                                              : check_converted(&c->sample[sample].tensor[t], x->sample->count[t],
+                                                                kernel_dtype(a->appended));
+        if (!x->given[t]) return ATTN_EMEMORY;
+        if (a->dtype != a->appended && a->shared && c->sharing[sample] > 1)
+            check_without_copies(x->given[t], (size_t)x->sample->count[t] * sizeof(float), x->p.batch * x->p.heads,
+                                 c->sharing[sample]);
+    }
     x->p.saved = NULL;
     x->p.capacity = x->p.n_k;
     x->chunk = alike && (c->p->folds || c->p->foldables) ? c->p->extend[0].c->state.chunk : 0;
@@ -196,6 +209,8 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
     x->right = x->chunk ? check_memory(x->p.state_bytes) : NULL;
     const bool joins = (x->left && x->right) || !x->chunk;
     const int error = x->state && x->result && x->at && x->tokens && joins ? grow(x, alike, state) : ATTN_EMEMORY;
+    for (int t = 0; t < x->sample->tensors; t++)
+        if (x->given[t] != forward->array[t]) attn_free(x->given[t]);
     attn_free(x->state);
     attn_free(x->left);
     attn_free(x->right);
@@ -239,7 +254,7 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel)
         for (int64_t e = 0; e < s->out.elements && !error; e++) out[e] = check_result_at(x.result, e, kernel->dtype);
         for (int64_t r = 0; r < rows; r++)
             allowed[r] = s->allowed[r] * (c->linear ? 1 : 2); /* adding sums over pieces has rounding errors */
-        if (!error) check_statistics(c, n, x.all_statistics, c->linear ? 1 : 2, &worst);
+        if (!error) check_statistics(c, s, n, x.all_statistics, c->linear ? 1 : 2, &worst);
         attn_free(x.result);
         attn_free(x.all_statistics);
         check_call_end(&forward);

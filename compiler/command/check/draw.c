@@ -1,5 +1,6 @@
 /* Random numbers for the arrays of `attnc check`. */
 #include "check.h"
+#include "../../host/host.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,12 +25,21 @@ double check_as_stored(double x, enum dtype dtype)
     switch (dtype) {
     case DTYPE_BF16: return attn_bf16_value(attn_bf16(x));
     case DTYPE_F16: return attn_f16_value(attn_f16(x));
-    case DTYPE_F32:
-    case DTYPE_F64:
-    case DTYPE_I32:
-    case DTYPE_U8: break;
+    default: return (double)(float)x;
     }
-    return (double)(float)x;
+}
+
+void check_round_rows(double *data, int64_t rows, int64_t elements, enum dtype dtype, struct arena *arena)
+{
+    const enum attn_dtype type = kernel_dtype(dtype);
+    float *const row = arena_alloc(arena, (size_t)elements * sizeof *row);
+    void *const stored = arena_alloc(arena, (size_t)attn_row_bytes(type, elements));
+    for (int64_t r = 0; r < rows; r++, data += elements) {
+        for (int64_t k = 0; k < elements; k++) row[k] = (float)data[k];
+        attn_store_row(type, row, elements, stored);
+        attn_load_row(type, stored, elements, row);
+        for (int64_t k = 0; k < elements; k++) data[k] = (double)row[k];
+    }
 }
 
 /* Fills an array of ids. A sequence has a few different ids, some of them negative. If `sorted` is true, ids ascend. */
@@ -112,7 +122,11 @@ void check_fill(struct sample *s, const struct unit *p, const struct problem_siz
             if (norm) x *= 0.1;
             if (decays) x = -0.1 * fabs(x);
             if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
-            data[k] = check_as_stored(x, array->place == PLACE_ARGUMENT ? array->dtype : DTYPE_F32);
+            data[k] = check_as_stored(x, array->place == PLACE_ARGUMENT ? array->appended : DTYPE_F32);
+        }
+        if (array->dtype != array->appended) {
+            const int64_t elements = array_row_elements(array);
+            check_round_rows(data, n / elements, elements, array->dtype, arena);
         }
         if (array->dtype == DTYPE_U8)
             fill_flags(data, n, value->rank ? axis_extent(g->module, value->axes[value->rank - 1], size) : 1,

@@ -21,7 +21,7 @@ enum status check_kernel(struct checking *c)
         const int error = check_call(c, loaded.kernel, n, false, &forward);
         for (int64_t k = 0; k < s->out.elements && !error; k++)
             out[k] = check_result_at(forward.result, k, loaded.kernel->dtype);
-        if (!error) check_statistics(c, n, forward.problem.statistics, 1, &worst);
+        if (!error) check_statistics(c, &c->sample[n], n, forward.problem.statistics, 1, &worst);
         check_call_end(&forward);
         if (error) {
             complain(c->o, "%s: %s", c->p->spec->name, attn_strerror(error));

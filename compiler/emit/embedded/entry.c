@@ -829,11 +829,29 @@ static int check_problem(const struct attn_problem *problem, int64_t head_dim, i
 }
 
 #endif
+#if STORES
+/* Checks a problem whose keys and values are rows of other types. */
+static int check_stored(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+    struct attn_problem *filled)
+{
+#if VALUES_ARE_KEYS
+    struct attn_problem p = *problem;
+    if (p.key_heads) return ATTN_EPROBLEM; /* values have as many heads as keys */
+    p.v = p.dv = (struct attn_strides){0, 0, 0};
+    const int error = attn_stored_problem_check(&p, head_dim, value_dim, KEY_ROW, VALUE_ROW, filled);
+    if (!error) filled->v = filled->k;
+    return error;
+#else
+    return attn_stored_problem_check(problem, head_dim, value_dim, KEY_ROW, VALUE_ROW, filled);
+#endif
+}
+
+#endif
 int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
     struct call call = {.params = params, ARRAY_VALUES};
-    const int error = CHECK_PROBLEM(problem, HEAD_DIM, VALUE_DIM, &call.p);
+    const int error = CHECK_GIVEN(problem, HEAD_DIM, VALUE_DIM, &call.p);
     if (error) return error;
 #if SAME_HEADS
     if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
@@ -1310,7 +1328,7 @@ static int extend_any(const struct attn_problem *problem, const void *params, AR
 #if VALUES_ARE_KEYS
 ARRAY_ANY_UNUSED
 #endif
-    return SPEC_extend(problem, (const struct SPEC_params *)params, ARRAY_ANY_VALUES, state, workspace);
+    return SPEC_extend(problem, (const struct SPEC_params *)params, APPENDED_ANY_VALUES, state, workspace);
 }
 #endif
 
@@ -1331,6 +1349,7 @@ const struct attn_kernel SPEC_kernel = {
 #if VALUES_ARE_KEYS
     .values_are_keys = 1,
 #endif
+    .key_dtype = KEY_DTYPE, .value_dtype = VALUE_DTYPE,
 #if RESULTS
     .statistics = STATISTICS, .merge = SPEC_merge,
 #endif

@@ -259,21 +259,14 @@ INLINE int fades(double exponent, int64_t n)
 }
 
 #endif
-#if BF16
-/* bf16 is the upper half of a float. */
+#if WIDENS
 union bits { uint32_t bits; float value; };
-INLINE float widened(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; }
-INLINE uint16_t narrowed(float value) /* rounds to nearest, ties to even; NaN stays NaN */
-{
-    const uint32_t x = (union bits){.value = value}.bits;
-    return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);
-}
-
 #endif
-#if F16
-/* f16 has 5 bits of exponent and 10 of fraction. */
-union bits { uint32_t bits; float value; };
-INLINE float widened(uint16_t half)
+#if WIDENS_BF16
+INLINE float widened_bf16(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; } /* the upper half of a float */
+#endif
+#if WIDENS_F16
+INLINE float widened_f16(uint16_t half) /* f16 has 5 bits of exponent and 10 of fraction */
 {
     const uint32_t x = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;
     union bits made = {x + (113u << 23)}; /* for subnormal numbers, adds and subtracts a leading one */
@@ -283,6 +276,16 @@ INLINE float widened(uint16_t half)
     made.bits |= sign;
     return made.value;
 }
+#endif
+#if BF16
+INLINE uint16_t narrowed(float value) /* rounds to nearest, ties to even; NaN stays NaN */
+{
+    const uint32_t x = (union bits){.value = value}.bits;
+    return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);
+}
+
+#endif
+#if F16
 INLINE uint16_t narrowed(float value) /* rounds to nearest, ties to even; NaN stays NaN */
 {
     const union bits given = {.value = value}, size = {given.bits & 0x7fffffff}, tiny = {.value = size.value + 0.5f};

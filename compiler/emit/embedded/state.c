@@ -563,6 +563,29 @@ static void remember(const struct rows *to, int64_t to_row, const struct rows *f
     }
 }
 
+#if STORES
+/* The types of arrays whose rows a state stores rounded, and the elements of these rows. Other rows have 0 elements. */
+static const struct {
+    enum attn_dtype dtype;
+    int64_t elements;
+} rounded_to[GIVEN] = {KEPT_TYPES};
+
+/* Like `remember`, for rows of floats that the state stores rounded. */
+static void remember_rounded(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row,
+    int64_t n, int array, int64_t sequences)
+{
+    const struct attn_strides *const t = &to->strides[array], *const f = &from->strides[array];
+    for (int64_t x = 0; x < sequences; x++) {
+        unsigned char *into = to->at[array] + x * t->batch + to_row * t->row;
+        const unsigned char *with = from->at[array] + x * f->batch + from_row * f->row;
+        for (int64_t g = 0; g < t->batch; g += t->head, into += t->head, with += f->head)
+            for (int64_t k = 0; k < n; k++)
+                attn_store_row(rounded_to[array].dtype, (const float *)(const void *)(with + k * f->row),
+                    rounded_to[array].elements, into + k * t->row);
+    }
+}
+
+#endif
 /* Drops `from` rows of each head, and moves the later rows forward, so that n rows remain. The first READ_FIRST rows
    do not move. */
 static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
@@ -888,7 +911,8 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
     if (!runs(&this)) return ATTN_EMACHINE;
     const struct rows numbered = from_row(*from, -length);
     set_rows(&keys, &numbered); /* Arrays are read at positions. Keys are read from the first new one on. */
-    keys.k = (const STORED *)(const void *)from->at[0];
+    keys.q = (const STORED *)(const void *)from->at[0]; /* the program prepares the argument q */
+    keys.p.q = in_elements(from->strides[0], sizeof *keys.q);
     keys.out = (STORED *)(void *)(to->at[0] + to_row * to->strides[0].row);
     keys.p.out = in_elements(to->strides[0], sizeof *keys.out);
     keys.p.heads = keys.p.kv_heads = heads_of_keys(&call->p);
@@ -901,6 +925,34 @@ static int remember_prepared(const struct rows *to, int64_t to_row, const struct
     return run(&keys, &this, threads, workspace, bytes_a_thread(&this));
 }
 
+#if ROUNDS_PREPARED
+enum { MOST_PREPARED = 1 << 18 }; /* prepared keys stay in a cache until they are rounded */
+
+/* Returns the bytes of memory for prepared keys before they are rounded: at least those of one token. */
+static size_t bytes_of_prepared(const struct attn_problem *p)
+{
+    const size_t token = bytes_times(bytes_times(HEAD_DIM * sizeof(STORED), p->batch), heads_of_keys(p));
+    return whole_lines(token > MOST_PREPARED ? token : MOST_PREPARED);
+}
+
+/* Like remember_prepared, but rounds the prepared keys. `made` has bytes_of_prepared bytes. */
+static int remember_prepared_rounded(const struct rows *to, int64_t to_row, const struct rows *from,
+    const struct call *call, int64_t length, int64_t n, int threads, unsigned char *made, unsigned char *workspace)
+{
+    const int64_t row = HEAD_DIM * (int64_t)sizeof(STORED), heads = heads_of_keys(&call->p),
+        some = max(1, MOST_PREPARED / (call->p.batch * heads * row));
+    const struct rows prepared = {{made}, {{heads * some * row, some * row, row}}};
+    for (int64_t done = 0; done < n; done += some) {
+        const int64_t m = min(some, n - done);
+        const struct rows given = from_row(*from, done);
+        const int error = remember_prepared(&prepared, 0, &given, call, length + done, m, threads, workspace);
+        if (error) return error;
+        remember_rounded(to, to_row + done, &prepared, 0, m, 0, call->p.batch);
+    }
+    return 0;
+}
+
+#endif
 #endif
 /* Neighbouring sequences that a call extends together, piece by piece. They have equal lengths, equally many tokens in
    their sums, and get equally many tokens. */
@@ -929,6 +981,9 @@ struct appending {
     const struct places *at;
     int asked, threads; /* asked: the caller wants the rows of out */
     unsigned char *work; /* the workspace of the threads */
+#if ROUNDS_PREPARED
+    unsigned char *prepared; /* memory for prepared keys before they are rounded */
+#endif
 #if PREFIX_SUMS && UNCOPIED
     /* sums: memory for prefix sums, of_sums: its bytes for a sequence, piece: the tokens that it has room for */
     unsigned char *sums;
@@ -952,6 +1007,9 @@ size_t SPEC_extend_workspace(const struct attn_problem *problem)
     const struct version this = extend_version(problem);
     const size_t of_sums = bytes_of_sums(problem, &this, piece_of_call(problem, &this));
     all = bytes_plus(all, bytes_times(of_sums, problem->batch));
+#endif
+#if ROUNDS_PREPARED
+    all = bytes_plus(all, bytes_of_prepared(problem));
 #endif
     return bytes_fit(all) ? all : 0;
 }
@@ -1068,7 +1126,11 @@ static int begin_piece(struct growth *g, const struct appending *x)
             s->first = needed;
         }
         m = min(m, rows - (s->length - s->first));
-#if PREPARED
+#if ROUNDS_PREPARED
+        const int error = remember_prepared_rounded(
+            &kept, s->length - s->first, &g->given, call, s->length, m, x->threads, x->prepared, x->work);
+        if (error) return error;
+#elif PREPARED
         const int error =
             remember_prepared(&kept, s->length - s->first, &g->given, call, s->length, m, x->threads, x->work);
         if (error) return error;
@@ -1078,7 +1140,13 @@ static int begin_piece(struct growth *g, const struct appending *x)
             remember_sums(&kept, s->length - s->first, &g->given, call, s->length, m, x->threads, x->work);
         if (failed) return failed;
 #endif
+#if STORES
+        for (int a = PREPARED; a < SUMS; a++)
+            (rounded_to[a].elements ? remember_rounded : remember)(
+                &kept, s->length - s->first, &g->given, 0, m, a, g->count);
+#else
         for (int a = PREPARED; a < SUMS; a++) remember(&kept, s->length - s->first, &g->given, 0, m, a, g->count);
+#endif
         const struct rows numbered = from_row(kept, -s->first);
         set_rows(call, &numbered);
     }
@@ -1215,7 +1283,7 @@ static int in_one_row(const struct attn_problem *p)
     return ordered && p->cu_seqlens[max(p->batch, 0)] <= p->n_q;
 }
 
-int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *state,
+int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *params, APPENDED_ARGUMENTS, void *state,
     void *workspace)
 {
     if (!problem) return ATTN_EPOINTER;
@@ -1225,7 +1293,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     struct attn_problem new_tokens = *problem;
     new_tokens.n_k = problem->n_q;
     if (problem->cu_seqlens && problem->batch > 1) new_tokens.batch = 1; /* all tokens are in one row of memory */
-    struct call call = {.params = params, ARRAY_VALUES};
+    struct call call = {.params = params, APPENDED_VALUES};
     struct places at;
     const struct version this = extend_version(problem);
     int error = CHECK_PROBLEM(&new_tokens, HEAD_DIM, VALUE_DIM, &call.p);
@@ -1289,6 +1357,10 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     x.piece = piece_of_call(&call.p, &this);
     x.of_sums = bytes_of_sums(&call.p, &this, x.piece);
     first = bytes_plus(first, bytes_times(x.of_sums, call.p.batch));
+#endif
+#if ROUNDS_PREPARED
+    x.prepared = (unsigned char *)workspace + first;
+    first = bytes_plus(first, bytes_of_prepared(&call.p));
 #endif
     if (!bytes_fit(first)) return ATTN_ESIZE;
     const size_t given = !all ? 0 : all > first ? all - first : 1;

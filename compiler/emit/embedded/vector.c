@@ -13,6 +13,7 @@ typedef REAL stored_T __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), 
 typedef BITS mask_T __attribute__((vector_size(BYTES)));
 typedef int64_t ints_T __attribute__((vector_size(WIDE)));
 typedef double wide_T __attribute__((vector_size(WIDE)));
+typedef int8_t bytes_T __attribute__((vector_size(LANES), aligned(1), may_alias));
 typedef uint16_t halves_T __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 TARGET INLINE vec_T load_T(const REAL *p) { return *(const stored_T *)(const void *)p; }
 TARGET INLINE void store_T(REAL *p, vec_T x) { *(stored_T *)(void *)p = x; }
@@ -22,31 +23,6 @@ TARGET INLINE vec_T splat_T(REAL x) { return x - (vec_T){0}; }
 TARGET INLINE vec_T pick_T(mask_T m, vec_T a, vec_T b) { return (vec_T)((m & (mask_T)a) | (~m & (mask_T)b)); }
 
 #if !F64
-#if F16
-#if F16C
-TARGET INLINE vec_T widened_T(const uint16_t *p)
-{
-    vec_T x;
-    __asm__("vcvtph2ps %1, %0" : "=v"(x) : "m"(*(const halves_T *)(const void *)p));
-    return x;
-}
-#else
-TARGET INLINE vec_T widened_T(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
-{
-    const mask_T bits = __builtin_convertvector(*(const halves_T *)(const void *)p, mask_T), x = (bits & 0x7fff) << 13;
-    /* infinity and NaN keep their exponent */
-    const mask_T normal = x + (112 << 23) + ((mask_T)(x >= 0x0f800000) & (112 << 23));
-    const vec_T tiny = (vec_T)(x + (113 << 23)) - 0x1p-14f;
-    return (vec_T)((mask_T)pick_T((mask_T)(x < 0x00800000), tiny, (vec_T)normal) | (bits & 0x8000) << 16);
-}
-#endif
-#else
-TARGET INLINE vec_T widened_T(const uint16_t *p) /* bf16 is the upper half of a float */
-{
-    return (vec_T)(__builtin_convertvector(*(const halves_T *)(const void *)p, mask_T) << 16);
-}
-#endif
-
 /* Stores each lane as 16 bits, rounded like narrowed(). Bits of a NaN may differ. */
 TARGET INLINE void store_narrowed_T(uint16_t *p, vec_T x)
 {
@@ -553,24 +529,6 @@ TARGET APART void transpose_out_T(const REAL *from, int64_t from_row, int64_t ro
 }
 
 #if !F64
-/* Like transpose_T, but converts 16-bit elements to floats. */
-TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
-    int64_t to_row)
-{
-    const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
-    for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
-        const int64_t row = k / (deep / LANES) * LANES, column = k % (deep / LANES) * LANES;
-        vec_T t[LANES];
-        UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(from + (row + r + AHEAD) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < LANES; r++) t[r] = widened_T(from + (row + r) * from_row + column);
-        exchange_T(t);
-        UNROLL for (int r = 0; r < LANES; r++) store_T(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
-            to[column * to_row + row] = widened(from[row * from_row + column]);
-}
-
 /* Like transpose_T, but rounds to 16-bit elements like narrowed(). */
 TARGET APART void transpose_narrowed_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)

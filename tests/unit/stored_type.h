@@ -1,0 +1,99 @@
+/* Includes stored.c for the type TYPE of ATTN_TYPE, whose functions then have the name of the type, and adds a test
+   that compares them with attn_load_row. */
+#define TYPE_NAME_2(name, type) name##_##type
+#define TYPE_NAME_1(name, type) TYPE_NAME_2(name, type)
+#define TYPE_NAME(name) TYPE_NAME_1(name, TYPE)
+#define from_halves_T TYPE_NAME(from_halves)
+#define scale_of_T TYPE_NAME(scale_of)
+#define block_of_T TYPE_NAME(block_of)
+#define in_block_T TYPE_NAME(in_block)
+#define widened_T TYPE_NAME(widened)
+#define element_T TYPE_NAME(element)
+#define units_T TYPE_NAME(units)
+#define transpose_widened_T TYPE_NAME(transpose_widened)
+#define finite_stored_T TYPE_NAME(finite_stored)
+#define fetch_T TYPE_NAME(fetch)
+#define columns_T TYPE_NAME(columns)
+#define some_columns_T TYPE_NAME(some_columns)
+#define all_columns_T TYPE_NAME(all_columns)
+#define dot_along_T TYPE_NAME(dot_along)
+#define row_T TYPE_NAME(row)
+#define dot_fetched_T TYPE_NAME(dot_fetched)
+#undef STORED
+#undef NARROW
+#define NARROW 1
+#if PACKED
+#define STORED uint8_t
+#else
+#define STORED uint16_t
+#endif
+#include "compiler/emit/embedded/stored.c"
+
+static void TYPE_NAME(rows_of)(void)
+{
+    enum { ROW = 64, COUNT = LANES + 3, MOST = 4 * ROW };
+    static float given[COUNT][ROW], wanted[COUNT][ROW], turned[ROW][COUNT];
+    static unsigned char stored[COUNT * MOST + 64];
+    const int64_t bytes = attn_row_bytes(ATTN_TYPE, ROW), step = bytes / (int64_t)sizeof(STORED);
+    CU_ASSERT_EQUAL_FATAL(step, units_T(ROW));
+    for (int r = 0; r < COUNT; r++) {
+        for (int k = 0; k < ROW; k++) given[r][k] = (float)drawn() * (r % 3 == 2 ? 1e-3f : 3);
+        attn_store_row(ATTN_TYPE, given[r], ROW, stored + r * bytes);
+        attn_load_row(ATTN_TYPE, stored + r * bytes, ROW, wanted[r]);
+    }
+    const STORED *const rows = (const STORED *)(const void *)stored;
+    for (int r = 0; r < COUNT; r++)
+        for (int k = 0; k < ROW; k++) {
+            const float got = widened_T(rows + r * step, k - k % LANES)[k % LANES];
+            if (got != wanted[r][k] || element_T(rows + r * step, k) != got) CU_FAIL("a stored element");
+        }
+    CU_ASSERT(finite_stored_T(rows, step, COUNT, ROW));
+    transpose_widened_T(rows, step, COUNT, ROW, turned[0], COUNT);
+    for (int r = 0; r < COUNT; r++)
+        for (int k = 0; k < ROW; k++)
+            if (turned[k][r] != wanted[r][k]) CU_FAIL("a stored element is elsewhere");
+    static float sum[2][COUNT + LANES], all[2][ROW];
+    for (int n = 1; n <= 2; n++) {
+        dot_along_T(n, COUNT, ROW, given[0], ROW, rows, step, sum[0], COUNT + LANES);
+        memset(all, 0, sizeof all);
+        dot_fetched_T(1, 2 * LANES, n, -1, COUNT, 192, given[0], ROW, 1, rows, step, all[0], ROW, 1, NULL, NULL);
+        for (int r = 0; r < n; r++) {
+            for (int x = 0; x < COUNT; x++) {
+                double exact = 0;
+                for (int k = 0; k < ROW; k++) exact += (double)given[r][k] * (double)wanted[x][k];
+                if (!(fabs((double)sum[r][x] - exact) < 1e-4)) CU_FAIL("an inner product with a stored row");
+            }
+            for (int x = 0; x < 2 * LANES; x++) {
+                double exact = 0;
+                for (int k = 0; k < COUNT; k++) exact += (double)given[r][k] * (double)wanted[k][x];
+                if (!(fabs((double)all[r][x] - exact) < 1e-4)) CU_FAIL("a sum of stored rows");
+            }
+        }
+    }
+    given[COUNT - 1][5] = NAN;
+    attn_store_row(ATTN_TYPE, given[COUNT - 1], ROW, stored + (COUNT - 1) * bytes);
+    CU_ASSERT(!finite_stored_T(rows, step, COUNT, ROW) && isnan(element_T(rows + (COUNT - 1) * step, 5)));
+    CU_ASSERT(isnan(widened_T(rows + (COUNT - 1) * step, 0)[5 % LANES]) || LANES < 8);
+}
+
+#undef from_halves_T
+#undef scale_of_T
+#undef block_of_T
+#undef in_block_T
+#undef widened_T
+#undef element_T
+#undef units_T
+#undef transpose_widened_T
+#undef finite_stored_T
+#undef fetch_T
+#undef columns_T
+#undef some_columns_T
+#undef all_columns_T
+#undef dot_along_T
+#undef row_T
+#undef dot_fetched_T
+#undef TYPE_NAME_2
+#undef TYPE_NAME_1
+#undef TYPE_NAME
+#undef TYPE
+#undef ATTN_TYPE
