@@ -2287,32 +2287,39 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+        int64_t part_0[16];
+        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1,
+            n_k - 1), 0);
         for (int64_t f = 0; f < 64; f++) {
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[max(min(((max((i0 +
-                i) + query_start, 0) / 16) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
+            int64_t at_1[16];
+            for (int64_t i = 0; i < i1 - i0; i++) at_1[i] = part_0[i] * log_decay_chunk_row + f;
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[at_1[i]];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_at[f * 16 + i] = 0;
         }
         /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+        int64_t part_2[16];
+        for (int64_t i = 0; i < i1 - i0; i++) part_2[i] = max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1,
+            n_k - 1), 0);
         for (int64_t f = 0; f < 64; f++) {
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] =
-                log_decay_chunk_low[max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1, n_k - 1),
-                0) * log_decay_chunk_low_row + f];
+            int64_t at_3[16];
+            for (int64_t i = 0; i < i1 - i0; i++) at_3[i] = part_2[i] * log_decay_chunk_low_row + f;
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] = log_decay_chunk_low[at_3[i]];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_low_at[f * 16 + i] = 0;
         }
         /* key_features = ((q_tile * 0.125f) * select((max(i + query_start, 0) / 16) == 0, 1.0f,
            exp2(((log_decay_q_tile - log_decay_chunk_ ... */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_0 = ((((((i0 + i + lane_v4) + query_start) > 0) & ((i0 + i + lane_v4) + query_start)) |
+            const ints_v4 t_4 = ((((((i0 + i + lane_v4) + query_start) > 0) & ((i0 + i + lane_v4) + query_start)) |
                 (~(((i0 + i + lane_v4) + query_start) > 0) & (0 - (ints_v4){0}))) / 16) == 0;
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v4 log_decay_chunk_at_1 = load_v4(log_decay_chunk_at + f * 16 + i);
-                const vec_v4 log_decay_chunk_low_at_2 = load_v4(log_decay_chunk_low_at + f * 16 + i);
+                const vec_v4 log_decay_chunk_at_5 = load_v4(log_decay_chunk_at + f * 16 + i);
+                const vec_v4 log_decay_chunk_low_at_6 = load_v4(log_decay_chunk_low_at + f * 16 + i);
                 store_v4(key_features + f * 16 + i, ((load_v4(q_tile + f * 16 + i) * 0.125f) *
-                    pick_v4(__builtin_convertvector(t_0, mask_v4), splat_v4(1.0f),
-                    exp2_v4(((load_v4(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_1) +
-                    (load_v4(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_2)) * 1.442695f))) *
-                    exp2_v4(((log_decay_chunk_at_1 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_2 - (log_decay_chunk_low[max(min(((chunks
+                    pick_v4(__builtin_convertvector(t_4, mask_v4), splat_v4(1.0f),
+                    exp2_v4(((load_v4(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_5) +
+                    (load_v4(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_6)) * 1.442695f))) *
+                    exp2_v4(((log_decay_chunk_at_5 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_6 - (log_decay_chunk_low[max(min(((chunks
                     - chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) * 1.442695f));
             }
         }
@@ -2350,32 +2357,32 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold_
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 t_3 = (load_v4(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+            const vec_v4 t_7 = (load_v4(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_v4(log_decay_chunk + max(min(((chunks - chunk - 1) * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_row + f)) + (load_v4(log_decay_chunk_low + max(min(((chunks - chunk) *
                 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v4(log_decay_chunk_low + max(min(((chunks -
                 chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
-            const vec_v4 t_4 = pow_v4(splat_v4(2.7182818f), t_3);
-            const mask_v4 t_5 = t_4 < 0.5f;
-            store_v4(kept_share + f, pick_v4(t_5, t_4, splat_v4(1.0f)));
-            store_v4(lost_share + f, pick_v4(t_5, splat_v4(0.0f), -expm1_v4(t_3)));
+            const vec_v4 t_8 = pow_v4(splat_v4(2.7182818f), t_7);
+            const mask_v4 t_9 = t_8 < 0.5f;
+            store_v4(kept_share + f, pick_v4(t_9, t_8, splat_v4(1.0f)));
+            store_v4(lost_share + f, pick_v4(t_9, splat_v4(0.0f), -expm1_v4(t_7)));
         }
         /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
            carried += state - ( ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_6 = load_v4(carried + f * 64 + e);
-                    const vec_v4 before_new7 = carried_6;
-                    const float kept_share_8 = kept_share[f];
-                    const vec_v4 carried_new9 = carried_6 * kept_share_8;
-                    store_v4(carried + f * 64 + e, carried_new9);
+                    const vec_v4 carried_10 = load_v4(carried + f * 64 + e);
+                    const vec_v4 before_new11 = carried_10;
+                    const float kept_share_12 = kept_share[f];
+                    const vec_v4 carried_new13 = carried_10 * kept_share_12;
+                    store_v4(carried + f * 64 + e, carried_new13);
                     store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
-                        kept_share_8);
+                        kept_share_12);
                     add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new9 * lost_share[f]),
+                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new13 * lost_share[f]),
                         splat_v4(1));
-                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
+                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new11);
                 }
             }
         }
@@ -2482,12 +2489,12 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
            1.442695f); query_ ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v4 query_new10 = load_v4(k_tile + f * 16 + j) * exp2_v4((((log_decay_chunk[max(min(((chunks -
+                const vec_v4 query_new14 = load_v4(k_tile + f * 16 + j) * exp2_v4((((log_decay_chunk[max(min(((chunks -
                     chunk) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - load_v4(log_decay_k_tile + f * 16 + j))
                     + ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]) - load_v4(log_decay_k_low_tile + f * 16 + j))) * 1.442695f);
-                store_v4(query + f * 16 + j, query_new10);
-                store_v4(query_2 + f * 16 + j, load_v4(sum_from_state + f * 16 + j) * (-query_new10));
+                store_v4(query + f * 16 + j, query_new14);
+                store_v4(query_2 + f * 16 + j, load_v4(sum_from_state + f * 16 + j) * (-query_new14));
                 store_v4(query_sum + f * 16 + j, splat_v4(0.0f));
             }
         }
@@ -2582,12 +2589,12 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v4 score_11 = load_v4(score + i * 16 + j);
-                                store_v4(weight_3 + d * 256 + i * 16 + j, score_11 * (((q[(i0 + i) * q_row + d]) *
+                                const vec_v4 score_15 = load_v4(score + i * 16 + j);
+                                store_v4(weight_3 + d * 256 + i * 16 + j, score_15 * (((q[(i0 + i) * q_row + d]) *
                                     exp2_v4((((log_decay_q[(i0 + i) * log_decay_q_row + d]) - load_v4(log_decay_k_tile +
                                     d * 16 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
                                     load_v4(log_decay_k_low_tile + d * 16 + j))) * 1.442695f)) * 0.125f));
-                                store_v4(weight + d * 256 + i * 16 + j, score_11 * (-load_v4(weight + d * 256 + i * 16 +
+                                store_v4(weight + d * 256 + i * 16 + j, score_15 * (-load_v4(weight + d * 256 + i * 16 +
                                     j)));
                             }
                     }
@@ -2597,12 +2604,12 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         /* weight = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_12 = j0 + j + lane_v4;
+                            const ints_v4 t_16 = j0 + j + lane_v4;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_13 = (i0 + i) + query_start;
-                                    store_v4(weight + d * 256 + i * 16 + j, pick_v4(__builtin_convertvector((t_12 <=
-                                        t_13) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), mask_v4),
+                                    const int64_t t_17 = (i0 + i) + query_start;
+                                    store_v4(weight + d * 256 + i * 16 + j, pick_v4(__builtin_convertvector((t_16 <=
+                                        t_17) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_16), mask_v4),
                                         load_v4(weight + d * 256 + i * 16 + j), splat_v4(0.0f)));
                                 }
                         }
@@ -2625,12 +2632,12 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         /* weight_3 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight_3, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_14 = j0 + j + lane_v4;
+                            const ints_v4 t_18 = j0 + j + lane_v4;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_15 = (i0 + i) + query_start;
-                                    store_v4(weight_3 + d * 256 + i * 16 + j, pick_v4(__builtin_convertvector((t_14 <=
-                                        t_15) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_14), mask_v4),
+                                    const int64_t t_19 = (i0 + i) + query_start;
+                                    store_v4(weight_3 + d * 256 + i * 16 + j, pick_v4(__builtin_convertvector((t_18 <=
+                                        t_19) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_18), mask_v4),
                                         load_v4(weight_3 + d * 256 + i * 16 + j), splat_v4(0.0f)));
                                 }
                         }
@@ -2654,11 +2661,11 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight_2, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_16 = j0 + j + lane_v4;
+                            const ints_v4 t_20 = j0 + j + lane_v4;
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const int64_t t_17 = (i0 + i) + query_start;
-                                store_v4(weight_2 + i * 16 + j, pick_v4(__builtin_convertvector((t_16 <= t_17) &
-                                    (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_16), mask_v4),
+                                const int64_t t_21 = (i0 + i) + query_start;
+                                store_v4(weight_2 + i * 16 + j, pick_v4(__builtin_convertvector((t_20 <= t_21) &
+                                    (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_20), mask_v4),
                                     load_v4(weight_2 + i * 16 + j), splat_v4(0.0f)));
                             }
                         }
@@ -2672,11 +2679,11 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v4 in_region[1] = {0};
                             if (finite_v4(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                            const int64_t t_19 = (i0 + i) + query_start;
-                            const int64_t t_20 = (max((i0 + i) + query_start, 0) / 16) * 16;
+                            const int64_t t_23 = (i0 + i) + query_start;
+                            const int64_t t_24 = (max((i0 + i) + query_start, 0) / 16) * 16;
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_18 = j0 + j + lane_v4;
-                                in_region[j / 16] = __builtin_convertvector((t_18 <= t_19) & (t_20 <= t_18), mask_v4);
+                                const ints_v4 t_22 = j0 + j + lane_v4;
+                                in_region[j / 16] = __builtin_convertvector((t_22 <= t_23) & (t_24 <= t_22), mask_v4);
                             }
                             add_seen_v4(64, sum, 16, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 16,
                                 in_region, j1 - j0);
@@ -5007,32 +5014,39 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+        int64_t part_0[16];
+        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1,
+            n_k - 1), 0);
         for (int64_t f = 0; f < 64; f++) {
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[max(min(((max((i0 +
-                i) + query_start, 0) / 16) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
+            int64_t at_1[16];
+            for (int64_t i = 0; i < i1 - i0; i++) at_1[i] = part_0[i] * log_decay_chunk_row + f;
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[at_1[i]];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_at[f * 16 + i] = 0;
         }
         /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+        int64_t part_2[16];
+        for (int64_t i = 0; i < i1 - i0; i++) part_2[i] = max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1,
+            n_k - 1), 0);
         for (int64_t f = 0; f < 64; f++) {
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] =
-                log_decay_chunk_low[max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1, n_k - 1),
-                0) * log_decay_chunk_low_row + f];
+            int64_t at_3[16];
+            for (int64_t i = 0; i < i1 - i0; i++) at_3[i] = part_2[i] * log_decay_chunk_low_row + f;
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] = log_decay_chunk_low[at_3[i]];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_low_at[f * 16 + i] = 0;
         }
         /* key_features = ((q_tile * 0.125f) * select((max(i + query_start, 0) / 16) == 0, 1.0f,
            exp2(((log_decay_q_tile - log_decay_chunk_ ... */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_0 = ((((((i0 + i + lane_v3) + query_start) > 0) & ((i0 + i + lane_v3) + query_start)) |
+            const ints_v3 t_4 = ((((((i0 + i + lane_v3) + query_start) > 0) & ((i0 + i + lane_v3) + query_start)) |
                 (~(((i0 + i + lane_v3) + query_start) > 0) & (0 - (ints_v3){0}))) / 16) == 0;
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v3 log_decay_chunk_at_1 = load_v3(log_decay_chunk_at + f * 16 + i);
-                const vec_v3 log_decay_chunk_low_at_2 = load_v3(log_decay_chunk_low_at + f * 16 + i);
+                const vec_v3 log_decay_chunk_at_5 = load_v3(log_decay_chunk_at + f * 16 + i);
+                const vec_v3 log_decay_chunk_low_at_6 = load_v3(log_decay_chunk_low_at + f * 16 + i);
                 store_v3(key_features + f * 16 + i, ((load_v3(q_tile + f * 16 + i) * 0.125f) *
-                    pick_v3(__builtin_convertvector(t_0, mask_v3), splat_v3(1.0f),
-                    exp2_v3(((load_v3(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_1) +
-                    (load_v3(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_2)) * 1.442695f))) *
-                    exp2_v3(((log_decay_chunk_at_1 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_2 - (log_decay_chunk_low[max(min(((chunks
+                    pick_v3(__builtin_convertvector(t_4, mask_v3), splat_v3(1.0f),
+                    exp2_v3(((load_v3(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_5) +
+                    (load_v3(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_6)) * 1.442695f))) *
+                    exp2_v3(((log_decay_chunk_at_5 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_6 - (log_decay_chunk_low[max(min(((chunks
                     - chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) * 1.442695f));
             }
         }
@@ -5070,32 +5084,32 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold_
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 t_3 = (load_v3(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+            const vec_v3 t_7 = (load_v3(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_v3(log_decay_chunk + max(min(((chunks - chunk - 1) * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_row + f)) + (load_v3(log_decay_chunk_low + max(min(((chunks - chunk) *
                 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - load_v3(log_decay_chunk_low + max(min(((chunks -
                 chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
-            const vec_v3 t_4 = pow_v3(splat_v3(2.7182818f), t_3);
-            const mask_v3 t_5 = t_4 < 0.5f;
-            store_v3(kept_share + f, pick_v3(t_5, t_4, splat_v3(1.0f)));
-            store_v3(lost_share + f, pick_v3(t_5, splat_v3(0.0f), -expm1_v3(t_3)));
+            const vec_v3 t_8 = pow_v3(splat_v3(2.7182818f), t_7);
+            const mask_v3 t_9 = t_8 < 0.5f;
+            store_v3(kept_share + f, pick_v3(t_9, t_8, splat_v3(1.0f)));
+            store_v3(lost_share + f, pick_v3(t_9, splat_v3(0.0f), -expm1_v3(t_7)));
         }
         /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
            carried += state - ( ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_6 = load_v3(carried + f * 64 + e);
-                    const vec_v3 before_new7 = carried_6;
-                    const float kept_share_8 = kept_share[f];
-                    const vec_v3 carried_new9 = carried_6 * kept_share_8;
-                    store_v3(carried + f * 64 + e, carried_new9);
+                    const vec_v3 carried_10 = load_v3(carried + f * 64 + e);
+                    const vec_v3 before_new11 = carried_10;
+                    const float kept_share_12 = kept_share[f];
+                    const vec_v3 carried_new13 = carried_10 * kept_share_12;
+                    store_v3(carried + f * 64 + e, carried_new13);
                     store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
-                        kept_share_8);
+                        kept_share_12);
                     add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new9 * lost_share[f]),
+                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new13 * lost_share[f]),
                         splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
+                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new11);
                 }
             }
         }
@@ -5202,12 +5216,12 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
            1.442695f); query_ ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t f = 0; f < 64; f++) {
-                const vec_v3 query_new10 = load_v3(k_tile + f * 16 + j) * exp2_v3((((log_decay_chunk[max(min(((chunks -
+                const vec_v3 query_new14 = load_v3(k_tile + f * 16 + j) * exp2_v3((((log_decay_chunk[max(min(((chunks -
                     chunk) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - load_v3(log_decay_k_tile + f * 16 + j))
                     + ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]) - load_v3(log_decay_k_low_tile + f * 16 + j))) * 1.442695f);
-                store_v3(query + f * 16 + j, query_new10);
-                store_v3(query_2 + f * 16 + j, load_v3(sum_from_state + f * 16 + j) * (-query_new10));
+                store_v3(query + f * 16 + j, query_new14);
+                store_v3(query_2 + f * 16 + j, load_v3(sum_from_state + f * 16 + j) * (-query_new14));
                 store_v3(query_sum + f * 16 + j, splat_v3(0.0f));
             }
         }
@@ -5308,12 +5322,12 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v3 score_11 = load_v3(score + i * 16 + j);
-                                store_v3(weight_3 + d * 256 + i * 16 + j, score_11 * (((q[(i0 + i) * q_row + d]) *
+                                const vec_v3 score_15 = load_v3(score + i * 16 + j);
+                                store_v3(weight_3 + d * 256 + i * 16 + j, score_15 * (((q[(i0 + i) * q_row + d]) *
                                     exp2_v3((((log_decay_q[(i0 + i) * log_decay_q_row + d]) - load_v3(log_decay_k_tile +
                                     d * 16 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
                                     load_v3(log_decay_k_low_tile + d * 16 + j))) * 1.442695f)) * 0.125f));
-                                store_v3(weight + d * 256 + i * 16 + j, score_11 * (-load_v3(weight + d * 256 + i * 16 +
+                                store_v3(weight + d * 256 + i * 16 + j, score_15 * (-load_v3(weight + d * 256 + i * 16 +
                                     j)));
                             }
                     }
@@ -5323,12 +5337,12 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         /* weight = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_12 = j0 + j + lane_v3;
+                            const ints_v3 t_16 = j0 + j + lane_v3;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_13 = (i0 + i) + query_start;
-                                    store_v3(weight + d * 256 + i * 16 + j, pick_v3(__builtin_convertvector((t_12 <=
-                                        t_13) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), mask_v3),
+                                    const int64_t t_17 = (i0 + i) + query_start;
+                                    store_v3(weight + d * 256 + i * 16 + j, pick_v3(__builtin_convertvector((t_16 <=
+                                        t_17) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_16), mask_v3),
                                         load_v3(weight + d * 256 + i * 16 + j), splat_v3(0.0f)));
                                 }
                         }
@@ -5351,12 +5365,12 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         /* weight_3 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight_3, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_14 = j0 + j + lane_v3;
+                            const ints_v3 t_18 = j0 + j + lane_v3;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_15 = (i0 + i) + query_start;
-                                    store_v3(weight_3 + d * 256 + i * 16 + j, pick_v3(__builtin_convertvector((t_14 <=
-                                        t_15) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_14), mask_v3),
+                                    const int64_t t_19 = (i0 + i) + query_start;
+                                    store_v3(weight_3 + d * 256 + i * 16 + j, pick_v3(__builtin_convertvector((t_18 <=
+                                        t_19) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_18), mask_v3),
                                         load_v3(weight_3 + d * 256 + i * 16 + j), splat_v3(0.0f)));
                                 }
                         }
@@ -5380,11 +5394,11 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight_2, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_16 = j0 + j + lane_v3;
+                            const ints_v3 t_20 = j0 + j + lane_v3;
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const int64_t t_17 = (i0 + i) + query_start;
-                                store_v3(weight_2 + i * 16 + j, pick_v3(__builtin_convertvector((t_16 <= t_17) &
-                                    (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_16), mask_v3),
+                                const int64_t t_21 = (i0 + i) + query_start;
+                                store_v3(weight_2 + i * 16 + j, pick_v3(__builtin_convertvector((t_20 <= t_21) &
+                                    (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_20), mask_v3),
                                     load_v3(weight_2 + i * 16 + j), splat_v3(0.0f)));
                             }
                         }
@@ -5399,11 +5413,11 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v3 in_region[2] = {0};
                             if (finite_v3(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                            const int64_t t_19 = (i0 + i) + query_start;
-                            const int64_t t_20 = (max((i0 + i) + query_start, 0) / 16) * 16;
+                            const int64_t t_23 = (i0 + i) + query_start;
+                            const int64_t t_24 = (max((i0 + i) + query_start, 0) / 16) * 16;
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_18 = j0 + j + lane_v3;
-                                in_region[j / 8] = __builtin_convertvector((t_18 <= t_19) & (t_20 <= t_18), mask_v3);
+                                const ints_v3 t_22 = j0 + j + lane_v3;
+                                in_region[j / 8] = __builtin_convertvector((t_22 <= t_23) & (t_24 <= t_22), mask_v3);
                             }
                             add_seen_v3(64, sum, 16, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 16,
                                 in_region, j1 - j0);
@@ -7740,32 +7754,39 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries_any(con
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
+        int64_t part_0[16];
+        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1,
+            n_k - 1), 0);
         for (int64_t f = 0; f < 64; f++) {
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[max(min(((max((i0 +
-                i) + query_start, 0) / 16) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f];
+            int64_t at_1[16];
+            for (int64_t i = 0; i < i1 - i0; i++) at_1[i] = part_0[i] * log_decay_chunk_row + f;
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[at_1[i]];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_at[f * 16 + i] = 0;
         }
         /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
+        int64_t part_2[16];
+        for (int64_t i = 0; i < i1 - i0; i++) part_2[i] = max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1,
+            n_k - 1), 0);
         for (int64_t f = 0; f < 64; f++) {
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] =
-                log_decay_chunk_low[max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1, n_k - 1),
-                0) * log_decay_chunk_low_row + f];
+            int64_t at_3[16];
+            for (int64_t i = 0; i < i1 - i0; i++) at_3[i] = part_2[i] * log_decay_chunk_low_row + f;
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] = log_decay_chunk_low[at_3[i]];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_low_at[f * 16 + i] = 0;
         }
         /* key_features = ((q_tile * 0.125f) * select((max(i + query_start, 0) / 16) == 0, 1.0f,
            exp2(((log_decay_q_tile - log_decay_chunk_ ... */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_0 = ((((((i0 + i + lane_any) + query_start) > 0) & ((i0 + i + lane_any) + query_start)) |
+            const ints_any t_4 = ((((((i0 + i + lane_any) + query_start) > 0) & ((i0 + i + lane_any) + query_start)) |
                 (~(((i0 + i + lane_any) + query_start) > 0) & (0 - (ints_any){0}))) / 16) == 0;
             for (int64_t f = 0; f < 64; f++) {
-                const vec_any log_decay_chunk_at_1 = load_any(log_decay_chunk_at + f * 16 + i);
-                const vec_any log_decay_chunk_low_at_2 = load_any(log_decay_chunk_low_at + f * 16 + i);
+                const vec_any log_decay_chunk_at_5 = load_any(log_decay_chunk_at + f * 16 + i);
+                const vec_any log_decay_chunk_low_at_6 = load_any(log_decay_chunk_low_at + f * 16 + i);
                 store_any(key_features + f * 16 + i, ((load_any(q_tile + f * 16 + i) * 0.125f) *
-                    pick_any(__builtin_convertvector(t_0, mask_any), splat_any(1.0f),
-                    exp2_any(((load_any(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_1) +
-                    (load_any(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_2)) * 1.442695f))) *
-                    exp2_any(((log_decay_chunk_at_1 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1,
-                    n_k - 1), 0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_2 -
+                    pick_any(__builtin_convertvector(t_4, mask_any), splat_any(1.0f),
+                    exp2_any(((load_any(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_5) +
+                    (load_any(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_6)) * 1.442695f))) *
+                    exp2_any(((log_decay_chunk_at_5 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1,
+                    n_k - 1), 0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_6 -
                     (log_decay_chunk_low[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f));
             }
@@ -7804,32 +7825,32 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold_any(const 
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any t_3 = (load_any(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
+            const vec_any t_7 = (load_any(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
                 0) * log_decay_chunk_row + f) - load_any(log_decay_chunk + max(min(((chunks - chunk - 1) * 16) - 1,
                 n_k - 1), 0) * log_decay_chunk_row + f)) + (load_any(log_decay_chunk_low + max(min(((chunks - chunk) *
                 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - load_any(log_decay_chunk_low + max(min(((chunks -
                 chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
-            const vec_any t_4 = pow_any(splat_any(2.7182818f), t_3);
-            const mask_any t_5 = t_4 < 0.5f;
-            store_any(kept_share + f, pick_any(t_5, t_4, splat_any(1.0f)));
-            store_any(lost_share + f, pick_any(t_5, splat_any(0.0f), -expm1_any(t_3)));
+            const vec_any t_8 = pow_any(splat_any(2.7182818f), t_7);
+            const mask_any t_9 = t_8 < 0.5f;
+            store_any(kept_share + f, pick_any(t_9, t_8, splat_any(1.0f)));
+            store_any(lost_share + f, pick_any(t_9, splat_any(0.0f), -expm1_any(t_7)));
         }
         /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
            carried += state - ( ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_6 = load_any(carried + f * 64 + e);
-                    const vec_any before_new7 = carried_6;
-                    const float kept_share_8 = kept_share[f];
-                    const vec_any carried_new9 = carried_6 * kept_share_8;
-                    store_any(carried + f * 64 + e, carried_new9);
+                    const vec_any carried_10 = load_any(carried + f * 64 + e);
+                    const vec_any before_new11 = carried_10;
+                    const float kept_share_12 = kept_share[f];
+                    const vec_any carried_new13 = carried_10 * kept_share_12;
+                    store_any(carried + f * 64 + e, carried_new13);
                     store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
-                        kept_share_8);
+                        kept_share_12);
                     add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new9 * lost_share[f]),
+                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new13 * lost_share[f]),
                         splat_any(1));
-                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
+                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new11);
                 }
             }
         }
@@ -7936,12 +7957,12 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
            1.442695f); query_ ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t f = 0; f < 64; f++) {
-                const vec_any query_new10 = load_any(k_tile + f * 16 + j) * exp2_any((((log_decay_chunk[max(min(((chunks
+                const vec_any query_new14 = load_any(k_tile + f * 16 + j) * exp2_any((((log_decay_chunk[max(min(((chunks
                     - chunk) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - load_any(log_decay_k_tile + f * 16 +
                     j)) + ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]) - load_any(log_decay_k_low_tile + f * 16 + j))) * 1.442695f);
-                store_any(query + f * 16 + j, query_new10);
-                store_any(query_2 + f * 16 + j, load_any(sum_from_state + f * 16 + j) * (-query_new10));
+                store_any(query + f * 16 + j, query_new14);
+                store_any(query_2 + f * 16 + j, load_any(sum_from_state + f * 16 + j) * (-query_new14));
                 store_any(query_sum + f * 16 + j, splat_any(0.0f));
             }
         }
@@ -8042,12 +8063,12 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_any score_11 = load_any(score + i * 16 + j);
-                                store_any(weight_3 + d * 256 + i * 16 + j, score_11 * (((q[(i0 + i) * q_row + d]) *
+                                const vec_any score_15 = load_any(score + i * 16 + j);
+                                store_any(weight_3 + d * 256 + i * 16 + j, score_15 * (((q[(i0 + i) * q_row + d]) *
                                     exp2_any((((log_decay_q[(i0 + i) * log_decay_q_row + d]) - load_any(log_decay_k_tile
                                     + d * 16 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
                                     load_any(log_decay_k_low_tile + d * 16 + j))) * 1.442695f)) * 0.125f));
-                                store_any(weight + d * 256 + i * 16 + j, score_11 * (-load_any(weight + d * 256 + i * 16
+                                store_any(weight + d * 256 + i * 16 + j, score_15 * (-load_any(weight + d * 256 + i * 16
                                     + j)));
                             }
                     }
@@ -8057,12 +8078,12 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                         /* weight = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_12 = j0 + j + lane_any;
+                            const ints_any t_16 = j0 + j + lane_any;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_13 = (i0 + i) + query_start;
-                                    store_any(weight + d * 256 + i * 16 + j, pick_any(__builtin_convertvector((t_12 <=
-                                        t_13) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), mask_any),
+                                    const int64_t t_17 = (i0 + i) + query_start;
+                                    store_any(weight + d * 256 + i * 16 + j, pick_any(__builtin_convertvector((t_16 <=
+                                        t_17) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_16), mask_any),
                                         load_any(weight + d * 256 + i * 16 + j), splat_any(0.0f)));
                                 }
                         }
@@ -8085,12 +8106,12 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                         /* weight_3 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight_3, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_14 = j0 + j + lane_any;
+                            const ints_any t_18 = j0 + j + lane_any;
                             for (int64_t d = 0; d < 64; d++)
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_15 = (i0 + i) + query_start;
-                                    store_any(weight_3 + d * 256 + i * 16 + j, pick_any(__builtin_convertvector((t_14 <=
-                                        t_15) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_14), mask_any),
+                                    const int64_t t_19 = (i0 + i) + query_start;
+                                    store_any(weight_3 + d * 256 + i * 16 + j, pick_any(__builtin_convertvector((t_18 <=
+                                        t_19) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_18), mask_any),
                                         load_any(weight_3 + d * 256 + i * 16 + j), splat_any(0.0f)));
                                 }
                         }
@@ -8114,11 +8135,11 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                         /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
                            weight_2, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_16 = j0 + j + lane_any;
+                            const ints_any t_20 = j0 + j + lane_any;
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const int64_t t_17 = (i0 + i) + query_start;
-                                store_any(weight_2 + i * 16 + j, pick_any(__builtin_convertvector((t_16 <= t_17) &
-                                    (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_16), mask_any),
+                                const int64_t t_21 = (i0 + i) + query_start;
+                                store_any(weight_2 + i * 16 + j, pick_any(__builtin_convertvector((t_20 <= t_21) &
+                                    (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_20), mask_any),
                                     load_any(weight_2 + i * 16 + j), splat_any(0.0f)));
                             }
                         }
@@ -8134,11 +8155,11 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_any in_region[4] = {0};
                             if (finite_any(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                            const int64_t t_19 = (i0 + i) + query_start;
-                            const int64_t t_20 = (max((i0 + i) + query_start, 0) / 16) * 16;
+                            const int64_t t_23 = (i0 + i) + query_start;
+                            const int64_t t_24 = (max((i0 + i) + query_start, 0) / 16) * 16;
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_18 = j0 + j + lane_any;
-                                in_region[j / 4] = __builtin_convertvector((t_18 <= t_19) & (t_20 <= t_18), mask_any);
+                                const ints_any t_22 = j0 + j + lane_any;
+                                in_region[j / 4] = __builtin_convertvector((t_22 <= t_23) & (t_24 <= t_22), mask_any);
                             }
                             add_seen_any(64, sum, 16, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 16,
                                 in_region, j1 - j0);

@@ -740,10 +740,15 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
             store_v4(old_max + i, load_v4(row_max + i));
         }
         /* table_at = table_array, at computed subscripts */
+        int64_t part_0[64];
+        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+        int64_t part_1[64];
+        for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + query_start) /
-                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0
-                + j) % 7) + 6, 12), 0) * table_array_stride_2];
+            int64_t at_2[64];
+            for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -754,10 +759,10 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    const vec_v4 score_0 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new1 = score_0 + (load_v4(table_at + j * 64 + i) * 1.442695f);
-                    store_v4(score + j * 64 + i, score_new1);
-                    row_max_in[vector] = max_v4(row_max_in[vector], score_new1);
+                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new4 = score_3 + (load_v4(table_at + j * 64 + i) * 1.442695f);
+                    store_v4(score + j * 64 + i, score_new4);
+                    row_max_in[vector] = max_v4(row_max_in[vector], score_new4);
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -767,21 +772,21 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_2 = load_v4(old_max + i);
-            const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new3);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new3);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new3);
+            const vec_v4 old_max_5 = load_v4(old_max + i);
+            const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new6);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new6);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_5 = load_v4(row_max + i);
+            const vec_v4 row_max_8 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_4 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new6 = exp2_v4(score_4 - row_max_5);
-                store_v4(score + j * 64 + i, score_new6);
-                row_sum_in += score_new6;
+                const vec_v4 score_7 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
+                store_v4(score + j * 64 + i, score_new9);
+                row_sum_in += score_new9;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
@@ -790,18 +795,18 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_7 = load_v4(row_sum + i);
-        const mask_v4 t_8 = row_sum_7 == 0.0f;
+        const vec_v4 row_sum_10 = load_v4(row_sum + i);
+        const mask_v4 t_11 = row_sum_10 == 0.0f;
         for (int64_t e = 0; e < 32; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_7));
+            store_v4(sum + e * 64 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_10));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_9 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_9 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_9) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v4 row_sum_12 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_12 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_12) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -924,11 +929,16 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 2176 + r));
         }
         /* table_at = table_array, at computed subscripts */
+        int64_t part_0[64];
+        for (int64_t j = 0; j < j1 - j0; j++) part_0[j] = (j0 + j) / 7;
+        int64_t part_1[64];
+        for (int64_t j = 0; j < j1 - j0; j++) part_1[j] = (j0 + j) % 7;
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[(r / n_q) * table_array_stride_0 +
-                max(min((((r % n_q) + query_start) / 7) - ((j0 + j) / 7) + 6, 12),
-                0) * table_array_stride_1 + max(min((((r % n_q) + query_start) % 7) - ((j0 + j) % 7) + 6, 12),
-                0) * table_array_stride_2];
+            int64_t at_2[64];
+            for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = (r / n_q) * table_array_stride_0 + max(min((((r % n_q) +
+                query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((r % n_q) + query_start) %
+                7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[at_2[j]];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[r * 64 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -953,11 +963,11 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_0 = load_v4(old_max + r);
-            const vec_v4 old_max_new1 = exp2_v4(old_max_0 - load_v4(state_max + (chunk - chunk0) * 2176 + r));
-            store_v4(old_max + r, old_max_new1);
+            const vec_v4 old_max_3 = load_v4(old_max + r);
+            const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(state_max + (chunk - chunk0) * 2176 + r));
+            store_v4(old_max + r, old_max_new4);
             store_v4(state_sum + (chunk - chunk0) * 2176 + r, load_v4(state_sum + (chunk - chunk0) * 2176 + r) *
-                old_max_new1);
+                old_max_new4);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1014,31 +1024,31 @@ TARGET_v4 APART void softmax_swin_few_fold_v4(const struct call *call, int64_t t
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_2 = load_v4(carried_max + r);
-            const vec_v4 before_max_new3 = carried_max_2;
-            const vec_v4 state_max_4 = load_v4(state_max + (chunk - chunk0) * 2176 + r);
-            const vec_v4 carried_max_new5 = max_v4(load_v4(carried_max + r), state_max_4);
-            store_v4(carried_max + r, carried_max_new5);
-            const vec_v4 carried_factor_new6 = exp2_v4(before_max_new3 - carried_max_new5);
-            store_v4(carried_factor + r, carried_factor_new6);
-            const vec_v4 slot_factor_new7 = exp2_v4(state_max_4 - carried_max_new5);
-            store_v4(slot_factor + r, slot_factor_new7);
-            const vec_v4 carried_sum_8 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_8 * carried_factor_new6);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new6);
+            const vec_v4 carried_max_5 = load_v4(carried_max + r);
+            const vec_v4 before_max_new6 = carried_max_5;
+            const vec_v4 state_max_7 = load_v4(state_max + (chunk - chunk0) * 2176 + r);
+            const vec_v4 carried_max_new8 = max_v4(load_v4(carried_max + r), state_max_7);
+            store_v4(carried_max + r, carried_max_new8);
+            const vec_v4 carried_factor_new9 = exp2_v4(before_max_new6 - carried_max_new8);
+            store_v4(carried_factor + r, carried_factor_new9);
+            const vec_v4 slot_factor_new10 = exp2_v4(state_max_7 - carried_max_new8);
+            store_v4(slot_factor + r, slot_factor_new10);
+            const vec_v4 carried_sum_11 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_11 * carried_factor_new9);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new9);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 2176 + r) *
-                slot_factor_new7, splat_v4(1));
+                slot_factor_new10, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 32; e_first += 32) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 16) {
-                    const vec_v4 carried_9 = load_v4(carried + r * 32 + e);
-                    const float carried_factor_10 = carried_factor[r];
-                    store_v4(carried + r * 32 + e, carried_9 * carried_factor_10);
+                    const vec_v4 carried_12 = load_v4(carried + r * 32 + e);
+                    const float carried_factor_13 = carried_factor[r];
+                    store_v4(carried + r * 32 + e, carried_12 * carried_factor_13);
                     store_v4(carried_compensation + r * 32 + e, load_v4(carried_compensation + r * 32 + e) *
-                        carried_factor_10);
+                        carried_factor_13);
                     add_v4(carried + r * 32 + e, carried_compensation + r * 32 + e,
                         load_v4(state + (chunk - chunk0) * 2176 + r * 32 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -1068,9 +1078,9 @@ TARGET_v4 APART void softmax_swin_few_queries_v4(const struct call *call, int64_
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 32; e_first += 32) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 16) {
-                const float carried_sum_11 = carried_sum[r];
-                store_v4(result + r * 32 + e, (carried_sum_11 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 32 + e)
-                    / carried_sum_11);
+                const float carried_sum_14 = carried_sum[r];
+                store_v4(result + r * 32 + e, (carried_sum_14 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 32 + e)
+                    / carried_sum_14);
             }
         }
     }
@@ -1168,10 +1178,15 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
             store_v4(old_max + i, load_v4(row_max + i));
         }
         /* table_at = table_array, at computed subscripts */
+        int64_t part_0[64];
+        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+        int64_t part_1[64];
+        for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + query_start) /
-                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0
-                + j) % 7) + 6, 12), 0) * table_array_stride_2];
+            int64_t at_2[64];
+            for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -1182,10 +1197,10 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    const vec_v4 score_0 = load_v4(score + j * 64 + i);
-                    const vec_v4 score_new1 = score_0 + (load_v4(table_at + j * 64 + i) * 1.442695f);
-                    store_v4(score + j * 64 + i, score_new1);
-                    row_max_in[vector] = max_v4(row_max_in[vector], score_new1);
+                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new4 = score_3 + (load_v4(table_at + j * 64 + i) * 1.442695f);
+                    store_v4(score + j * 64 + i, score_new4);
+                    row_max_in[vector] = max_v4(row_max_in[vector], score_new4);
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
@@ -1195,27 +1210,27 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_2 = load_v4(old_max + i);
-            const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new3);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new3);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new3);
+            const vec_v4 old_max_5 = load_v4(old_max + i);
+            const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new6);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new6);
         }
         /* row_sum += exp2(score - row_max) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_4 = load_v4(row_max + i);
+            const vec_v4 row_max_7 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += exp2_v4(load_v4(score + j * 64 + i) - row_max_4);
+                row_sum_in += exp2_v4(load_v4(score + j * 64 + i) - row_max_7);
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_5 = load_v4(row_sum + i);
-        store_v4(row_sum + i, pick_v4(row_sum_5 == 0.0f, splat_v4(0.0f),
-            (log_v4(row_sum_5) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v4 row_sum_8 = load_v4(row_sum + i);
+        store_v4(row_sum + i, pick_v4(row_sum_8 == 0.0f, splat_v4(0.0f),
+            (log_v4(row_sum_8) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -1380,26 +1395,32 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                 dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at = table_array, at computed subscripts */
+                int64_t part_0[64];
+                for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+                int64_t part_1[64];
+                for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) +
-                        query_start) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
-                        query_start) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2];
+                    int64_t at_2[64];
+                    for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                        0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12),
+                        0) * table_array_stride_2;
+                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) table_at[j * 64 + i] = 0;
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * (score * 0.1 ... */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 saved_0_tile_1 = load_v4(saved_0_tile + i);
-                    const vec_v4 row_0_tile_4 = load_v4(row_0_tile + i);
+                    const vec_v4 saved_0_tile_4 = load_v4(saved_0_tile + i);
+                    const vec_v4 row_0_tile_7 = load_v4(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_0 = load_v4(score + j * 64 + i);
-                        const vec_v4 score_new2 = exp2_v4((score_0 + (load_v4(table_at + j * 64 + i) * 1.442695f)) -
-                            saved_0_tile_1);
-                        store_v4(score + j * 64 + i, score_new2);
-                        const vec_v4 score_2_3 = load_v4(score_2 + j * 64 + i);
-                        const vec_v4 score_2_new5 = score_2_3 + row_0_tile_4;
-                        store_v4(score_2 + j * 64 + i, score_2_new5);
-                        store_v4(weight_3 + j * 64 + i, score_2_new5 * (score_new2 * 0.176776695f));
+                        const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                        const vec_v4 score_new5 = exp2_v4((score_3 + (load_v4(table_at + j * 64 + i) * 1.442695f)) -
+                            saved_0_tile_4);
+                        store_v4(score + j * 64 + i, score_new5);
+                        const vec_v4 score_2_6 = load_v4(score_2 + j * 64 + i);
+                        const vec_v4 score_2_new8 = score_2_6 + row_0_tile_7;
+                        store_v4(score_2 + j * 64 + i, score_2_new8);
+                        store_v4(weight_3 + j * 64 + i, score_2_new8 * (score_new5 * 0.176776695f));
                     }
                 }
                 if (dq) {
@@ -1410,26 +1431,26 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                 if (partial_0) {
                     /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_6 = ((i0 + i + lane_v4) + query_start) % 7;
+                        const ints_v4 t_9 = ((i0 + i + lane_v4) + query_start) % 7;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(subscript + j * 64 + i, __builtin_convertvector((((((((t_6 - ((j0 + j) % 7)) + 6) <
-                                12) & ((t_6 - ((j0 + j) % 7)) + 6)) | (~(((t_6 - ((j0 + j) % 7)) + 6) < 12) & (12 -
-                                (ints_v4){0}))) > 0) & (((((t_6 - ((j0 + j) % 7)) + 6) < 12) & ((t_6 - ((j0 + j) % 7)) +
-                                6)) | (~(((t_6 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v4){0})))) | (~((((((t_6 -
-                                ((j0 + j) % 7)) + 6) < 12) & ((t_6 - ((j0 + j) % 7)) + 6)) | (~(((t_6 - ((j0 + j) % 7))
+                            store_v4(subscript + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) + 6) <
+                                12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 -
+                                (ints_v4){0}))) > 0) & (((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) +
+                                6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v4){0})))) | (~((((((t_9 -
+                                ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7))
                                 + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0 - (ints_v4){0})), vec_v4));
                         }
                     }
                     /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_7 = ((i0 + i + lane_v4) + query_start) / 7;
+                        const ints_v4 t_10 = ((i0 + i + lane_v4) + query_start) / 7;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_7 - ((j0 + j) / 7)) + 6)
-                                < 12) & ((t_7 - ((j0 + j) / 7)) + 6)) | (~(((t_7 - ((j0 + j) / 7)) + 6) < 12) & (12 -
-                                (ints_v4){0}))) > 0) & (((((t_7 - ((j0 + j) / 7)) + 6) < 12) & ((t_7 - ((j0 + j) / 7)) +
-                                6)) | (~(((t_7 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v4){0})))) | (~((((((t_7 -
-                                ((j0 + j) / 7)) + 6) < 12) & ((t_7 - ((j0 + j) / 7)) + 6)) | (~(((t_7 - ((j0 + j) / 7))
-                                + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0 - (ints_v4){0})), vec_v4));
+                            store_v4(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) / 7)) +
+                                6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12
+                                - (ints_v4){0}))) > 0) & (((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) /
+                                7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v4){0})))) |
+                                (~((((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 -
+                                ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v4){0}))) > 0) & (0 - (ints_v4){0})), vec_v4));
                         }
                     }
                     /* row_sum += select(subscript == table_axis_3, select(subscript_2 == table_axis_2, score_2 * score,
@@ -1580,11 +1601,16 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* table_at = table_array, at computed subscripts */
+            int64_t part_0[64];
+            for (int64_t j = 0; j < j1 - j0; j++) part_0[j] = (j0 + j) / 7;
+            int64_t part_1[64];
+            for (int64_t j = 0; j < j1 - j0; j++) part_1[j] = (j0 + j) % 7;
             for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[m * table_array_stride_0 +
-                    max(min((((i0 + i) + query_start) / 7) - ((j0 + j) / 7) + 6, 12),
-                    0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0 + j) % 7) + 6, 12),
-                    0) * table_array_stride_2];
+                int64_t at_2[64];
+                for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = m * table_array_stride_0 + max(min((((i0 + i) +
+                    query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
+                    query_start) % 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
+                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[at_2[j]];
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[i * 64 + j] = 0;
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
@@ -2256,10 +2282,15 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
             store_v3(old_max + i, load_v3(row_max + i));
         }
         /* table_at = table_array, at computed subscripts */
+        int64_t part_0[64];
+        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+        int64_t part_1[64];
+        for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + query_start) /
-                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0
-                + j) % 7) + 6, 12), 0) * table_array_stride_2];
+            int64_t at_2[64];
+            for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -2270,10 +2301,10 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    const vec_v3 score_0 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new1 = score_0 + (load_v3(table_at + j * 64 + i) * 1.442695f);
-                    store_v3(score + j * 64 + i, score_new1);
-                    row_max_in[vector] = max_v3(row_max_in[vector], score_new1);
+                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new4 = score_3 + (load_v3(table_at + j * 64 + i) * 1.442695f);
+                    store_v3(score + j * 64 + i, score_new4);
+                    row_max_in[vector] = max_v3(row_max_in[vector], score_new4);
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -2283,21 +2314,21 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_2 = load_v3(old_max + i);
-            const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new3);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new3);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new3);
+            const vec_v3 old_max_5 = load_v3(old_max + i);
+            const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new6);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new6);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_5 = load_v3(row_max + i);
+            const vec_v3 row_max_8 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_4 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new6 = exp2_v3(score_4 - row_max_5);
-                store_v3(score + j * 64 + i, score_new6);
-                row_sum_in += score_new6;
+                const vec_v3 score_7 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
+                store_v3(score + j * 64 + i, score_new9);
+                row_sum_in += score_new9;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
@@ -2306,18 +2337,18 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_7 = load_v3(row_sum + i);
-        const mask_v3 t_8 = row_sum_7 == 0.0f;
+        const vec_v3 row_sum_10 = load_v3(row_sum + i);
+        const mask_v3 t_11 = row_sum_10 == 0.0f;
         for (int64_t e = 0; e < 32; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_7));
+            store_v3(sum + e * 64 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_10));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_9 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_9 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_9) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v3 row_sum_12 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_12 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_12) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -2440,11 +2471,16 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 2176 + r));
         }
         /* table_at = table_array, at computed subscripts */
+        int64_t part_0[64];
+        for (int64_t j = 0; j < j1 - j0; j++) part_0[j] = (j0 + j) / 7;
+        int64_t part_1[64];
+        for (int64_t j = 0; j < j1 - j0; j++) part_1[j] = (j0 + j) % 7;
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[(r / n_q) * table_array_stride_0 +
-                max(min((((r % n_q) + query_start) / 7) - ((j0 + j) / 7) + 6, 12),
-                0) * table_array_stride_1 + max(min((((r % n_q) + query_start) % 7) - ((j0 + j) % 7) + 6, 12),
-                0) * table_array_stride_2];
+            int64_t at_2[64];
+            for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = (r / n_q) * table_array_stride_0 + max(min((((r % n_q) +
+                query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((r % n_q) + query_start) %
+                7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[at_2[j]];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[r * 64 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -2469,11 +2505,11 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_0 = load_v3(old_max + r);
-            const vec_v3 old_max_new1 = exp2_v3(old_max_0 - load_v3(state_max + (chunk - chunk0) * 2176 + r));
-            store_v3(old_max + r, old_max_new1);
+            const vec_v3 old_max_3 = load_v3(old_max + r);
+            const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(state_max + (chunk - chunk0) * 2176 + r));
+            store_v3(old_max + r, old_max_new4);
             store_v3(state_sum + (chunk - chunk0) * 2176 + r, load_v3(state_sum + (chunk - chunk0) * 2176 + r) *
-                old_max_new1);
+                old_max_new4);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2530,31 +2566,31 @@ TARGET_v3 APART void softmax_swin_few_fold_v3(const struct call *call, int64_t t
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_2 = load_v3(carried_max + r);
-            const vec_v3 before_max_new3 = carried_max_2;
-            const vec_v3 state_max_4 = load_v3(state_max + (chunk - chunk0) * 2176 + r);
-            const vec_v3 carried_max_new5 = max_v3(load_v3(carried_max + r), state_max_4);
-            store_v3(carried_max + r, carried_max_new5);
-            const vec_v3 carried_factor_new6 = exp2_v3(before_max_new3 - carried_max_new5);
-            store_v3(carried_factor + r, carried_factor_new6);
-            const vec_v3 slot_factor_new7 = exp2_v3(state_max_4 - carried_max_new5);
-            store_v3(slot_factor + r, slot_factor_new7);
-            const vec_v3 carried_sum_8 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_8 * carried_factor_new6);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new6);
+            const vec_v3 carried_max_5 = load_v3(carried_max + r);
+            const vec_v3 before_max_new6 = carried_max_5;
+            const vec_v3 state_max_7 = load_v3(state_max + (chunk - chunk0) * 2176 + r);
+            const vec_v3 carried_max_new8 = max_v3(load_v3(carried_max + r), state_max_7);
+            store_v3(carried_max + r, carried_max_new8);
+            const vec_v3 carried_factor_new9 = exp2_v3(before_max_new6 - carried_max_new8);
+            store_v3(carried_factor + r, carried_factor_new9);
+            const vec_v3 slot_factor_new10 = exp2_v3(state_max_7 - carried_max_new8);
+            store_v3(slot_factor + r, slot_factor_new10);
+            const vec_v3 carried_sum_11 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_11 * carried_factor_new9);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new9);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 2176 + r) *
-                slot_factor_new7, splat_v3(1));
+                slot_factor_new10, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 32; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_9 = load_v3(carried + r * 32 + e);
-                    const float carried_factor_10 = carried_factor[r];
-                    store_v3(carried + r * 32 + e, carried_9 * carried_factor_10);
+                    const vec_v3 carried_12 = load_v3(carried + r * 32 + e);
+                    const float carried_factor_13 = carried_factor[r];
+                    store_v3(carried + r * 32 + e, carried_12 * carried_factor_13);
                     store_v3(carried_compensation + r * 32 + e, load_v3(carried_compensation + r * 32 + e) *
-                        carried_factor_10);
+                        carried_factor_13);
                     add_v3(carried + r * 32 + e, carried_compensation + r * 32 + e,
                         load_v3(state + (chunk - chunk0) * 2176 + r * 32 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -2584,9 +2620,9 @@ TARGET_v3 APART void softmax_swin_few_queries_v3(const struct call *call, int64_
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 32; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_11 = carried_sum[r];
-                store_v3(result + r * 32 + e, (carried_sum_11 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 32 + e)
-                    / carried_sum_11);
+                const float carried_sum_14 = carried_sum[r];
+                store_v3(result + r * 32 + e, (carried_sum_14 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 32 + e)
+                    / carried_sum_14);
             }
         }
     }
@@ -2684,10 +2720,15 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
             store_v3(old_max + i, load_v3(row_max + i));
         }
         /* table_at = table_array, at computed subscripts */
+        int64_t part_0[64];
+        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+        int64_t part_1[64];
+        for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + query_start) /
-                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0
-                + j) % 7) + 6, 12), 0) * table_array_stride_2];
+            int64_t at_2[64];
+            for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -2698,10 +2739,10 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    const vec_v3 score_0 = load_v3(score + j * 64 + i);
-                    const vec_v3 score_new1 = score_0 + (load_v3(table_at + j * 64 + i) * 1.442695f);
-                    store_v3(score + j * 64 + i, score_new1);
-                    row_max_in[vector] = max_v3(row_max_in[vector], score_new1);
+                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new4 = score_3 + (load_v3(table_at + j * 64 + i) * 1.442695f);
+                    store_v3(score + j * 64 + i, score_new4);
+                    row_max_in[vector] = max_v3(row_max_in[vector], score_new4);
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -2711,27 +2752,27 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_2 = load_v3(old_max + i);
-            const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new3);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new3);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new3);
+            const vec_v3 old_max_5 = load_v3(old_max + i);
+            const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new6);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new6);
         }
         /* row_sum += exp2(score - row_max) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_4 = load_v3(row_max + i);
+            const vec_v3 row_max_7 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += exp2_v3(load_v3(score + j * 64 + i) - row_max_4);
+                row_sum_in += exp2_v3(load_v3(score + j * 64 + i) - row_max_7);
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_5 = load_v3(row_sum + i);
-        store_v3(row_sum + i, pick_v3(row_sum_5 == 0.0f, splat_v3(0.0f),
-            (log_v3(row_sum_5) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v3 row_sum_8 = load_v3(row_sum + i);
+        store_v3(row_sum + i, pick_v3(row_sum_8 == 0.0f, splat_v3(0.0f),
+            (log_v3(row_sum_8) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -2899,26 +2940,32 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                 dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at = table_array, at computed subscripts */
+                int64_t part_0[64];
+                for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+                int64_t part_1[64];
+                for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) +
-                        query_start) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
-                        query_start) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2];
+                    int64_t at_2[64];
+                    for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                        0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12),
+                        0) * table_array_stride_2;
+                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) table_at[j * 64 + i] = 0;
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * (score * 0.1 ... */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 saved_0_tile_1 = load_v3(saved_0_tile + i);
-                    const vec_v3 row_0_tile_4 = load_v3(row_0_tile + i);
+                    const vec_v3 saved_0_tile_4 = load_v3(saved_0_tile + i);
+                    const vec_v3 row_0_tile_7 = load_v3(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_0 = load_v3(score + j * 64 + i);
-                        const vec_v3 score_new2 = exp2_v3((score_0 + (load_v3(table_at + j * 64 + i) * 1.442695f)) -
-                            saved_0_tile_1);
-                        store_v3(score + j * 64 + i, score_new2);
-                        const vec_v3 score_2_3 = load_v3(score_2 + j * 64 + i);
-                        const vec_v3 score_2_new5 = score_2_3 + row_0_tile_4;
-                        store_v3(score_2 + j * 64 + i, score_2_new5);
-                        store_v3(weight_3 + j * 64 + i, score_2_new5 * (score_new2 * 0.176776695f));
+                        const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                        const vec_v3 score_new5 = exp2_v3((score_3 + (load_v3(table_at + j * 64 + i) * 1.442695f)) -
+                            saved_0_tile_4);
+                        store_v3(score + j * 64 + i, score_new5);
+                        const vec_v3 score_2_6 = load_v3(score_2 + j * 64 + i);
+                        const vec_v3 score_2_new8 = score_2_6 + row_0_tile_7;
+                        store_v3(score_2 + j * 64 + i, score_2_new8);
+                        store_v3(weight_3 + j * 64 + i, score_2_new8 * (score_new5 * 0.176776695f));
                     }
                 }
                 if (dq) {
@@ -2929,26 +2976,26 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                 if (partial_0) {
                     /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_6 = ((i0 + i + lane_v3) + query_start) % 7;
+                        const ints_v3 t_9 = ((i0 + i + lane_v3) + query_start) % 7;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(subscript + j * 64 + i, __builtin_convertvector((((((((t_6 - ((j0 + j) % 7)) + 6) <
-                                12) & ((t_6 - ((j0 + j) % 7)) + 6)) | (~(((t_6 - ((j0 + j) % 7)) + 6) < 12) & (12 -
-                                (ints_v3){0}))) > 0) & (((((t_6 - ((j0 + j) % 7)) + 6) < 12) & ((t_6 - ((j0 + j) % 7)) +
-                                6)) | (~(((t_6 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v3){0})))) | (~((((((t_6 -
-                                ((j0 + j) % 7)) + 6) < 12) & ((t_6 - ((j0 + j) % 7)) + 6)) | (~(((t_6 - ((j0 + j) % 7))
+                            store_v3(subscript + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) + 6) <
+                                12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 -
+                                (ints_v3){0}))) > 0) & (((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) +
+                                6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_v3){0})))) | (~((((((t_9 -
+                                ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7))
                                 + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0 - (ints_v3){0})), vec_v3));
                         }
                     }
                     /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_7 = ((i0 + i + lane_v3) + query_start) / 7;
+                        const ints_v3 t_10 = ((i0 + i + lane_v3) + query_start) / 7;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_7 - ((j0 + j) / 7)) + 6)
-                                < 12) & ((t_7 - ((j0 + j) / 7)) + 6)) | (~(((t_7 - ((j0 + j) / 7)) + 6) < 12) & (12 -
-                                (ints_v3){0}))) > 0) & (((((t_7 - ((j0 + j) / 7)) + 6) < 12) & ((t_7 - ((j0 + j) / 7)) +
-                                6)) | (~(((t_7 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v3){0})))) | (~((((((t_7 -
-                                ((j0 + j) / 7)) + 6) < 12) & ((t_7 - ((j0 + j) / 7)) + 6)) | (~(((t_7 - ((j0 + j) / 7))
-                                + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0 - (ints_v3){0})), vec_v3));
+                            store_v3(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) / 7)) +
+                                6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12
+                                - (ints_v3){0}))) > 0) & (((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) /
+                                7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v3){0})))) |
+                                (~((((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 -
+                                ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_v3){0}))) > 0) & (0 - (ints_v3){0})), vec_v3));
                         }
                     }
                     /* row_sum += select(subscript == table_axis_3, select(subscript_2 == table_axis_2, score_2 * score,
@@ -3099,11 +3146,16 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* table_at = table_array, at computed subscripts */
+            int64_t part_0[64];
+            for (int64_t j = 0; j < j1 - j0; j++) part_0[j] = (j0 + j) / 7;
+            int64_t part_1[64];
+            for (int64_t j = 0; j < j1 - j0; j++) part_1[j] = (j0 + j) % 7;
             for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[m * table_array_stride_0 +
-                    max(min((((i0 + i) + query_start) / 7) - ((j0 + j) / 7) + 6, 12),
-                    0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0 + j) % 7) + 6, 12),
-                    0) * table_array_stride_2];
+                int64_t at_2[64];
+                for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = m * table_array_stride_0 + max(min((((i0 + i) +
+                    query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
+                    query_start) % 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
+                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[at_2[j]];
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[i * 64 + j] = 0;
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
@@ -3766,10 +3818,15 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
             store_any(old_max + i, load_any(row_max + i));
         }
         /* table_at = table_array, at computed subscripts */
+        int64_t part_0[64];
+        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+        int64_t part_1[64];
+        for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + query_start) /
-                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0
-                + j) % 7) + 6, 12), 0) * table_array_stride_2];
+            int64_t at_2[64];
+            for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -3780,10 +3837,10 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    const vec_any score_0 = load_any(score + j * 64 + i);
-                    const vec_any score_new1 = score_0 + (load_any(table_at + j * 64 + i) * 1.442695f);
-                    store_any(score + j * 64 + i, score_new1);
-                    row_max_in[vector] = max_any(row_max_in[vector], score_new1);
+                    const vec_any score_3 = load_any(score + j * 64 + i);
+                    const vec_any score_new4 = score_3 + (load_any(table_at + j * 64 + i) * 1.442695f);
+                    store_any(score + j * 64 + i, score_new4);
+                    row_max_in[vector] = max_any(row_max_in[vector], score_new4);
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -3793,21 +3850,21 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_2 = load_any(old_max + i);
-            const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new3);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new3);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new3);
+            const vec_any old_max_5 = load_any(old_max + i);
+            const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new6);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new6);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_5 = load_any(row_max + i);
+            const vec_any row_max_8 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_4 = load_any(score + j * 64 + i);
-                const vec_any score_new6 = exp2_any(score_4 - row_max_5);
-                store_any(score + j * 64 + i, score_new6);
-                row_sum_in += score_new6;
+                const vec_any score_7 = load_any(score + j * 64 + i);
+                const vec_any score_new9 = exp2_any(score_7 - row_max_8);
+                store_any(score + j * 64 + i, score_new9);
+                row_sum_in += score_new9;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
@@ -3816,18 +3873,18 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_7 = load_any(row_sum + i);
-        const mask_any t_8 = row_sum_7 == 0.0f;
+        const vec_any row_sum_10 = load_any(row_sum + i);
+        const mask_any t_11 = row_sum_10 == 0.0f;
         for (int64_t e = 0; e < 32; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_7));
+            store_any(sum + e * 64 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_10));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_9 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_9 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_9) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_any row_sum_12 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_12 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_12) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -3948,11 +4005,16 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 2176 + r));
         }
         /* table_at = table_array, at computed subscripts */
+        int64_t part_0[64];
+        for (int64_t j = 0; j < j1 - j0; j++) part_0[j] = (j0 + j) / 7;
+        int64_t part_1[64];
+        for (int64_t j = 0; j < j1 - j0; j++) part_1[j] = (j0 + j) % 7;
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[(r / n_q) * table_array_stride_0 +
-                max(min((((r % n_q) + query_start) / 7) - ((j0 + j) / 7) + 6, 12),
-                0) * table_array_stride_1 + max(min((((r % n_q) + query_start) % 7) - ((j0 + j) % 7) + 6, 12),
-                0) * table_array_stride_2];
+            int64_t at_2[64];
+            for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = (r / n_q) * table_array_stride_0 + max(min((((r % n_q) +
+                query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((r % n_q) + query_start) %
+                7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 64 + j] = table_array[at_2[j]];
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[r * 64 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
@@ -3977,11 +4039,11 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_0 = load_any(old_max + r);
-            const vec_any old_max_new1 = exp2_any(old_max_0 - load_any(state_max + (chunk - chunk0) * 2176 + r));
-            store_any(old_max + r, old_max_new1);
+            const vec_any old_max_3 = load_any(old_max + r);
+            const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(state_max + (chunk - chunk0) * 2176 + r));
+            store_any(old_max + r, old_max_new4);
             store_any(state_sum + (chunk - chunk0) * 2176 + r, load_any(state_sum + (chunk - chunk0) * 2176 + r) *
-                old_max_new1);
+                old_max_new4);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4037,31 +4099,31 @@ APART void softmax_swin_few_fold_any(const struct call *call, int64_t task, cons
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_2 = load_any(carried_max + r);
-            const vec_any before_max_new3 = carried_max_2;
-            const vec_any state_max_4 = load_any(state_max + (chunk - chunk0) * 2176 + r);
-            const vec_any carried_max_new5 = max_any(load_any(carried_max + r), state_max_4);
-            store_any(carried_max + r, carried_max_new5);
-            const vec_any carried_factor_new6 = exp2_any(before_max_new3 - carried_max_new5);
-            store_any(carried_factor + r, carried_factor_new6);
-            const vec_any slot_factor_new7 = exp2_any(state_max_4 - carried_max_new5);
-            store_any(slot_factor + r, slot_factor_new7);
-            const vec_any carried_sum_8 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_8 * carried_factor_new6);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new6);
+            const vec_any carried_max_5 = load_any(carried_max + r);
+            const vec_any before_max_new6 = carried_max_5;
+            const vec_any state_max_7 = load_any(state_max + (chunk - chunk0) * 2176 + r);
+            const vec_any carried_max_new8 = max_any(load_any(carried_max + r), state_max_7);
+            store_any(carried_max + r, carried_max_new8);
+            const vec_any carried_factor_new9 = exp2_any(before_max_new6 - carried_max_new8);
+            store_any(carried_factor + r, carried_factor_new9);
+            const vec_any slot_factor_new10 = exp2_any(state_max_7 - carried_max_new8);
+            store_any(slot_factor + r, slot_factor_new10);
+            const vec_any carried_sum_11 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_11 * carried_factor_new9);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new9);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 2176 + r) *
-                slot_factor_new7, splat_any(1));
+                slot_factor_new10, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 32; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_9 = load_any(carried + r * 32 + e);
-                    const float carried_factor_10 = carried_factor[r];
-                    store_any(carried + r * 32 + e, carried_9 * carried_factor_10);
+                    const vec_any carried_12 = load_any(carried + r * 32 + e);
+                    const float carried_factor_13 = carried_factor[r];
+                    store_any(carried + r * 32 + e, carried_12 * carried_factor_13);
                     store_any(carried_compensation + r * 32 + e, load_any(carried_compensation + r * 32 + e) *
-                        carried_factor_10);
+                        carried_factor_13);
                     add_any(carried + r * 32 + e, carried_compensation + r * 32 + e,
                         load_any(state + (chunk - chunk0) * 2176 + r * 32 + e) * slot_factor[r], splat_any(1));
                 }
@@ -4091,9 +4153,9 @@ APART void softmax_swin_few_queries_any(const struct call *call, int64_t task, c
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 32; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_11 = carried_sum[r];
-                store_any(result + r * 32 + e, (carried_sum_11 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 32 +
-                    e) / carried_sum_11);
+                const float carried_sum_14 = carried_sum[r];
+                store_any(result + r * 32 + e, (carried_sum_14 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 32 +
+                    e) / carried_sum_14);
             }
         }
     }
@@ -4191,10 +4253,15 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
             store_any(old_max + i, load_any(row_max + i));
         }
         /* table_at = table_array, at computed subscripts */
+        int64_t part_0[64];
+        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+        int64_t part_1[64];
+        for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
         for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) + query_start) /
-                7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0
-                + j) % 7) + 6, 12), 0) * table_array_stride_2];
+            int64_t at_2[64];
+            for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2;
+            for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
         }
         /* score = score + (table_at * 1.442695f); row_max max= score */
@@ -4205,10 +4272,10 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    const vec_any score_0 = load_any(score + j * 64 + i);
-                    const vec_any score_new1 = score_0 + (load_any(table_at + j * 64 + i) * 1.442695f);
-                    store_any(score + j * 64 + i, score_new1);
-                    row_max_in[vector] = max_any(row_max_in[vector], score_new1);
+                    const vec_any score_3 = load_any(score + j * 64 + i);
+                    const vec_any score_new4 = score_3 + (load_any(table_at + j * 64 + i) * 1.442695f);
+                    store_any(score + j * 64 + i, score_new4);
+                    row_max_in[vector] = max_any(row_max_in[vector], score_new4);
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -4218,27 +4285,27 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_2 = load_any(old_max + i);
-            const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new3);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new3);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new3);
+            const vec_any old_max_5 = load_any(old_max + i);
+            const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new6);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new6);
         }
         /* row_sum += exp2(score - row_max) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_4 = load_any(row_max + i);
+            const vec_any row_max_7 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += exp2_any(load_any(score + j * 64 + i) - row_max_4);
+                row_sum_in += exp2_any(load_any(score + j * 64 + i) - row_max_7);
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_5 = load_any(row_sum + i);
-        store_any(row_sum + i, pick_any(row_sum_5 == 0.0f, splat_any(0.0f),
-            (log_any(row_sum_5) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_any row_sum_8 = load_any(row_sum + i);
+        store_any(row_sum + i, pick_any(row_sum_8 == 0.0f, splat_any(0.0f),
+            (log_any(row_sum_8) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -4407,26 +4474,32 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                 dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at = table_array, at computed subscripts */
+                int64_t part_0[64];
+                for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = ((i0 + i) + query_start) / 7;
+                int64_t part_1[64];
+                for (int64_t i = 0; i < i1 - i0; i++) part_1[i] = ((i0 + i) + query_start) % 7;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[max(min((((i0 + i) +
-                        query_start) / 7) - ((j0 + j) / 7) + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
-                        query_start) % 7) - ((j0 + j) % 7) + 6, 12), 0) * table_array_stride_2];
+                    int64_t at_2[64];
+                    for (int64_t i = 0; i < i1 - i0; i++) at_2[i] = max(min(part_0[i] - ((j0 + j) / 7) + 6, 12),
+                        0) * table_array_stride_1 + max(min(part_1[i] - ((j0 + j) % 7) + 6, 12),
+                        0) * table_array_stride_2;
+                    for (int64_t i = 0; i < i1 - i0; i++) table_at[j * 64 + i] = table_array[at_2[i]];
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) table_at[j * 64 + i] = 0;
                 }
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * (score * 0.1 ... */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any saved_0_tile_1 = load_any(saved_0_tile + i);
-                    const vec_any row_0_tile_4 = load_any(row_0_tile + i);
+                    const vec_any saved_0_tile_4 = load_any(saved_0_tile + i);
+                    const vec_any row_0_tile_7 = load_any(row_0_tile + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_0 = load_any(score + j * 64 + i);
-                        const vec_any score_new2 = exp2_any((score_0 + (load_any(table_at + j * 64 + i) * 1.442695f)) -
-                            saved_0_tile_1);
-                        store_any(score + j * 64 + i, score_new2);
-                        const vec_any score_2_3 = load_any(score_2 + j * 64 + i);
-                        const vec_any score_2_new5 = score_2_3 + row_0_tile_4;
-                        store_any(score_2 + j * 64 + i, score_2_new5);
-                        store_any(weight_3 + j * 64 + i, score_2_new5 * (score_new2 * 0.176776695f));
+                        const vec_any score_3 = load_any(score + j * 64 + i);
+                        const vec_any score_new5 = exp2_any((score_3 + (load_any(table_at + j * 64 + i) * 1.442695f)) -
+                            saved_0_tile_4);
+                        store_any(score + j * 64 + i, score_new5);
+                        const vec_any score_2_6 = load_any(score_2 + j * 64 + i);
+                        const vec_any score_2_new8 = score_2_6 + row_0_tile_7;
+                        store_any(score_2 + j * 64 + i, score_2_new8);
+                        store_any(weight_3 + j * 64 + i, score_2_new8 * (score_new5 * 0.176776695f));
                     }
                 }
                 if (dq) {
@@ -4437,26 +4510,27 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                 if (partial_0) {
                     /* subscript = max(min((((i + query_start) % 7) - (j % 7)) + 6, 12), 0) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_6 = ((i0 + i + lane_any) + query_start) % 7;
+                        const ints_any t_9 = ((i0 + i + lane_any) + query_start) % 7;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(subscript + j * 64 + i, __builtin_convertvector((((((((t_6 - ((j0 + j) % 7)) + 6)
-                                < 12) & ((t_6 - ((j0 + j) % 7)) + 6)) | (~(((t_6 - ((j0 + j) % 7)) + 6) < 12) & (12 -
-                                (ints_any){0}))) > 0) & (((((t_6 - ((j0 + j) % 7)) + 6) < 12) & ((t_6 - ((j0 + j) % 7))
-                                + 6)) | (~(((t_6 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_any){0})))) | (~((((((t_6 -
-                                ((j0 + j) % 7)) + 6) < 12) & ((t_6 - ((j0 + j) % 7)) + 6)) | (~(((t_6 - ((j0 + j) % 7))
+                            store_any(subscript + j * 64 + i, __builtin_convertvector((((((((t_9 - ((j0 + j) % 7)) + 6)
+                                < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 -
+                                (ints_any){0}))) > 0) & (((((t_9 - ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7))
+                                + 6)) | (~(((t_9 - ((j0 + j) % 7)) + 6) < 12) & (12 - (ints_any){0})))) | (~((((((t_9 -
+                                ((j0 + j) % 7)) + 6) < 12) & ((t_9 - ((j0 + j) % 7)) + 6)) | (~(((t_9 - ((j0 + j) % 7))
                                 + 6) < 12) & (12 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
                         }
                     }
                     /* subscript_2 = max(min((((i + query_start) / 7) - (j / 7)) + 6, 12), 0) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_7 = ((i0 + i + lane_any) + query_start) / 7;
+                        const ints_any t_10 = ((i0 + i + lane_any) + query_start) / 7;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_7 - ((j0 + j) / 7)) +
-                                6) < 12) & ((t_7 - ((j0 + j) / 7)) + 6)) | (~(((t_7 - ((j0 + j) / 7)) + 6) < 12) & (12 -
-                                (ints_any){0}))) > 0) & (((((t_7 - ((j0 + j) / 7)) + 6) < 12) & ((t_7 - ((j0 + j) / 7))
-                                + 6)) | (~(((t_7 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_any){0})))) | (~((((((t_7 -
-                                ((j0 + j) / 7)) + 6) < 12) & ((t_7 - ((j0 + j) / 7)) + 6)) | (~(((t_7 - ((j0 + j) / 7))
-                                + 6) < 12) & (12 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
+                            store_any(subscript_2 + j * 64 + i, __builtin_convertvector((((((((t_10 - ((j0 + j) / 7)) +
+                                6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12
+                                - (ints_any){0}))) > 0) & (((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) /
+                                7)) + 6)) | (~(((t_10 - ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_any){0})))) |
+                                (~((((((t_10 - ((j0 + j) / 7)) + 6) < 12) & ((t_10 - ((j0 + j) / 7)) + 6)) | (~(((t_10 -
+                                ((j0 + j) / 7)) + 6) < 12) & (12 - (ints_any){0}))) > 0) & (0 - (ints_any){0})),
+                                vec_any));
                         }
                     }
                     /* row_sum += select(subscript == table_axis_3, select(subscript_2 == table_axis_2, score_2 * score,
@@ -4607,11 +4681,16 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* table_at = table_array, at computed subscripts */
+            int64_t part_0[64];
+            for (int64_t j = 0; j < j1 - j0; j++) part_0[j] = (j0 + j) / 7;
+            int64_t part_1[64];
+            for (int64_t j = 0; j < j1 - j0; j++) part_1[j] = (j0 + j) % 7;
             for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[m * table_array_stride_0 +
-                    max(min((((i0 + i) + query_start) / 7) - ((j0 + j) / 7) + 6, 12),
-                    0) * table_array_stride_1 + max(min((((i0 + i) + query_start) % 7) - ((j0 + j) % 7) + 6, 12),
-                    0) * table_array_stride_2];
+                int64_t at_2[64];
+                for (int64_t j = 0; j < j1 - j0; j++) at_2[j] = m * table_array_stride_0 + max(min((((i0 + i) +
+                    query_start) / 7) - part_0[j] + 6, 12), 0) * table_array_stride_1 + max(min((((i0 + i) +
+                    query_start) % 7) - part_1[j] + 6, 12), 0) * table_array_stride_2;
+                for (int64_t j = 0; j < j1 - j0; j++) table_at[i * 64 + j] = table_array[at_2[j]];
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[i * 64 + j] = 0;
             }
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */

@@ -146,6 +146,46 @@ static void emit_copy_rounded(struct emitter *x, const struct stmt *s)
     emit_line(x, "}");
 }
 
+/* Whether an operation is slow enough to keep its results for all rows. */
+static bool is_kept(const struct expr *e)
+{
+    bool slow = expr_effort(e->op) >= EFFORT_SLOW || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD || e->op == EXPR_TRUNC;
+    for (int k = 0; k < expr_arity(e->op) && !slow; k++) slow = is_kept(e->arg[k]);
+    return slow;
+}
+
+/* Finds the largest slow parts of e that depend on the lanes, but not on the axes `rows`. Computes each part once for
+   all rows, into an array. */
+static void keep_parts(struct emitter *x, const struct expr *e, int lane, uint32_t rows, int64_t lanes)
+{
+    const uint32_t axes = expr_axes(e);
+    if (!(axes >> lane & 1) || x->parts == MAX_KEPT_PARTS) return;
+    if (axes & rows || e->type != TYPE_INT || expr_arity(e->op) == 0) {
+        for (int k = 0; k < expr_arity(e->op); k++) keep_parts(x, e->arg[k], lane, rows, lanes);
+        return;
+    }
+    if (!is_kept(e)) return;
+    const char *const l = x->m->axis[lane].name, *const name = arena_printf(x->m->arena, "part_%d", x->temporaries++);
+    emit_line(x, "int64_t %s[%lld];", name, (long long)lanes);
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) %s[%s] = %s;", l, l, emit_end(x, lane), l, name, l,
+              emit_integer(x, e));
+    x->part[x->parts] = e;
+    x->part_c[x->parts++] = arena_printf(x->m->arena, "%s[%s]", name, l);
+}
+
+/* Returns C for the element from->…[index], where `index` is an array with the index of each lane, which is computed
+   first. So the compiler can use vectors for the indices. */
+static const char *element_by_lane(struct emitter *x, const struct ref *from, int lane, int64_t lanes, int depth)
+{
+    char *const element = arena_copy(x->m->arena, emit_element(x, from)), *const bracket = strchr(element, '[');
+    const char *const l = x->m->axis[lane].name, *const name = arena_printf(x->m->arena, "at_%d", x->temporaries++);
+    *bracket = element[strlen(element) - 1] = 0;
+    emit_line(x, "%*sint64_t %s[%lld];", depth, "", name, (long long)lanes);
+    emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++) %s[%s] = %s;", depth, "", l, l, emit_end(x, lane), l, name, l,
+              bracket + 1);
+    return arena_printf(x->m->arena, "%s[%s[%s]]", element, name, l);
+}
+
 /* Prints a copy at computed subscripts. The lanes are the innermost loop. If `pads`, zeros fill the last vector of
    each row. */
 static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pads)
@@ -153,13 +193,20 @@ static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pad
     const struct ref *const to = &s->assign[0].to, *const from = &s->operand[0];
     const int lane = s->axes[s->rank - 1], depth = 4 * (s->rank - 1);
     const char *const l = x->m->axis[lane].name, *const element = emit_element(x, to);
+    const int64_t lanes = x->l->array[to->of].extent[to->rank - 1];
+    uint32_t rows = 0;
+    for (int k = 0; k + 1 < s->rank; k++) rows |= UINT32_C(1) << s->axes[k];
+    for (int k = 0; k < from->rank && rows && strcmp(emit_first(x, lane), "0") == 0; k++)
+        keep_parts(x, from->sub[k], lane, rows, lanes);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *const axis = x->m->axis[s->axes[k]].name;
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) {", 4 * k, "", axis, emit_first(x, s->axes[k]), axis,
                   emit_end(x, s->axes[k]), axis);
     }
+    const char *const read = x->parts ? element_by_lane(x, from, lane, lanes, depth) : emit_element(x, from);
+    x->parts = 0;
     emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) %s = %s;", depth, "", l, emit_first(x, lane), l,
-              emit_end(x, lane), l, element, emit_element(x, from));
+              emit_end(x, lane), l, element, read);
     if (pads)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < round_up(%s, %d); %s++) %s = 0;", depth, "", l, emit_range(x, lane),
                   l, emit_range(x, lane), x->lanes, l, element);

@@ -437,6 +437,8 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
 {
     struct arena *arena = x->m->arena;
     const bool index = e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI;
+    for (int k = 0; k < x->parts; k++)
+        if (x->part[k] == e) return x->part_c[k];
     const char *name = index ? x->m->axis[e->integer].name : "", *number = index ? sequence_number(x, e, inner) : NULL;
     if (number) return number;
     switch ((int)e->op) {

@@ -53,6 +53,7 @@ struct faded {
 };
 
 /* The state of the printer for one compilation. */
+enum { MAX_KEPT_PARTS = 8 };
 struct emitter {
     const struct compilation *c;
     const struct kernel_arrays *arrays;
@@ -88,6 +89,9 @@ struct emitter {
     struct served *served;                /* outputs that depend on each statement (optional_outputs.c), or NULL */
     const struct expr *start;             /* the last EXPR_START that was printed, or NULL */
     const struct range *hoisted;          /* the ranges of the last union that emit_outside declared */
+    int parts; /* parts of subscripts that an array of integers has for each lane, and the C of their elements */
+    const struct expr *part[MAX_KEPT_PARTS];
+    const char *part_c[MAX_KEPT_PARTS];
 };
 /* Breaks lines longer than 120 columns, except directives, literals and the attnc command. */
 void emit_fold(struct text *file);
