@@ -3743,6 +3743,7 @@ struct state_header {
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
     int64_t key_heads; /* heads of k */
     int64_t foldable;  /* 1 if the sums of each head are followed by their transition */
+    int64_t page;      /* the tokens of a page, or 0 if the state has the rows */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -3874,7 +3875,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 5;
+    header->format = 6;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0x7dfbfe7b36f461eb);
     header->dtype = ATTN_F32;
@@ -3884,12 +3885,13 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
     header->key_heads = heads_of_keys(p);
+    if (p->pages) return ATTN_EPAGES;
     if (p->rewind < 0) return ATTN_EPROBLEM;
     if (p->rewind > INT64_MAX / 4) return ATTN_ESIZE;
     header->rewind = p->rewind;
     header->earlier = (p->rewind + this->chunk - 1) / this->chunk;
     header->rewind = header->earlier * this->chunk;
-    header->rows = 32 + header->rewind;
+    header->rows = header->page ? 0 : 32 + header->rewind;
     header->read_back = 0;
     header->chunk = this->chunk;
     header->kept = (int64_t)this->kept;
@@ -3967,8 +3969,7 @@ static int open_state(const struct attn_problem *problem, const struct version *
         const struct sequence s = places->sequence[b];
         if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
             s.first > first_needed(&s, 0) || s.length < s.summed || s.min_length < s.start ||
-            s.min_length > s.length ||
-            s.length - s.first > expected.rows)
+            s.min_length > s.length || (!expected.page && s.length - s.first > expected.rows))
             return ATTN_ESTATE;
     }
     return 0;
@@ -4080,7 +4081,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     memcpy(target->kept + (size_t)to * kept, source->kept + (size_t)from * kept, kept);
     if (earlier) memcpy(target->earlier + (size_t)to * earlier, source->earlier + (size_t)from * earlier, earlier);
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
-    for (int a = 0; a < ROW_ARRAYS; a++)
+    for (int a = 0; a < ROW_ARRAYS && !source->header->page; a++)
         for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
@@ -4239,10 +4240,18 @@ struct appending {
     unsigned char *work; /* the workspace of the threads */
 };
 
-/* Returns the bytes of the workspace for the lists of growths and jobs. */
+/* Returns the bytes of the workspace for the lists of growths and jobs, and for the sequences that have a page. */
 static size_t bytes_of_growths(const struct attn_problem *p)
 {
-    return whole_lines(bytes_times(sizeof(struct growth) + sizeof(struct job), p->batch));
+    const size_t lists = whole_lines(bytes_times(sizeof(struct growth) + sizeof(struct job), p->batch));
+    return lists;
+}
+
+/* Returns the bytes of a page, or 0 for an error. */
+size_t linear_elu_decode_page(const struct attn_problem *problem)
+{
+    (void)problem;
+    return 0;
 }
 
 size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem)
@@ -4290,6 +4299,33 @@ static void begin_growth(struct growth *g, const struct call *whole, const struc
         (size_t)b * (size_t)(x->extends->tile == 0 ? call->p.kv_heads : call->p.heads) * x->extends->kept;
 }
 
+/* Stores the rows of n tokens after the first `length` tokens in `to`,
+   from row to_row on. Keys are prepared and rows are
+   rounded first, if the state stores them so. Returns 0 or an error. */
+static int store_rows(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
+    int64_t length, int64_t n, const struct appending *x)
+{
+    (void)length;
+    (void)x;
+    for (int a = 0; a < SUMS; a++) remember(to, to_row, from, 0, n, a, call->p.batch);
+    return 0;
+}
+
+/* Sets the sizes of the call for a piece of m tokens, and chooses its version. Returns 0 or an error. */
+static int choose_version(struct growth *g, const struct appending *x, int64_t m)
+{
+    struct call *const call = &g->call;
+    const struct sequence *const s = &g->s;
+    (void)x;
+    g->m = m;
+    call->p.n_q = m;
+    call->p.n_k = s->length + m;
+    call->start = s->start;
+    call->summed = s->summed;
+    g->this = *x->extends;
+    return 0;
+}
+
 /* Prepares the call for the next tokens of a growth: as many as its state can take before other rows leave it.
    Returns 0 or an error. */
 static int begin_piece(struct growth *g, const struct appending *x)
@@ -4325,17 +4361,12 @@ static int begin_piece(struct growth *g, const struct appending *x)
             s->first = needed;
         }
         m = min(m, rows - (s->length - s->first));
-        for (int a = 0; a < SUMS; a++) remember(&kept, s->length - s->first, &g->given, 0, m, a, g->count);
+        const int error = store_rows(&kept, s->length - s->first, &g->given, call, s->length, m, x);
+        if (error) return error;
         const struct rows numbered = from_row(kept, -s->first);
         set_rows(call, &numbered);
     }
-    g->m = m;
-    call->p.n_q = m;
-    call->p.n_k = s->length + m;
-    call->start = s->start;
-    call->summed = s->summed;
-    g->this = *x->extends;
-    return 0;
+    return choose_version(g, x, m);
 }
 
 /* Counts the tokens of the piece that the call has computed, and makes the next tokens the new ones. */
@@ -4444,6 +4475,7 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
     if (problem->cu_seqlens && (problem->lengths || !in_one_row(problem))) return ATTN_EPROBLEM;
     call.p.batch = problem->batch;
     call.sharing = sharing_of(&call.p);
+    struct appending x = {.extends = &this, .at = &at};
     int64_t tokens = 0;
     /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */
     const int64_t row_strides[GIVEN] = {call.p.k.row, call.p.v.row};
@@ -4465,7 +4497,7 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
     size_t first = bytes_of_growths(problem);
-    struct appending x = {.extends = &this, .at = &at, .asked = asked};
+    x.asked = asked;
     if (!bytes_fit(first)) return ATTN_ESIZE;
     const size_t given = !all ? 0 : all > first ? all - first : 1;
     x.work = (unsigned char *)workspace + first;
@@ -4477,7 +4509,7 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
     for (int64_t b = 0, end; b < call.p.batch; b = end) {
         const int64_t n = new_tokens_of(problem, b);
         end = b + 1;
-        while (end < call.p.batch && !problem->cu_seqlens && new_tokens_of(problem, end) == n &&
+        while (end < call.p.batch && !problem->cu_seqlens && !problem->pages && new_tokens_of(problem, end) == n &&
             memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
             end++;
         if (n > 0) begin_growth(&growth[growths++], &call, &x, b, end - b, n);
@@ -4519,7 +4551,7 @@ const struct attn_kernel linear_elu_decode_kernel = {
     .extend = extend_any, .state_length = linear_elu_decode_state_length,
         .state_min_length = linear_elu_decode_state_min_length,
     .state_truncate = linear_elu_decode_state_truncate, .state_copy = linear_elu_decode_state_copy,
-    .state_fold = linear_elu_decode_state_fold,
+    .state_fold = linear_elu_decode_state_fold, .page = linear_elu_decode_page,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
     .state_chunk = state_chunk,

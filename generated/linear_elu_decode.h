@@ -47,6 +47,8 @@ size_t linear_elu_decode_state(const struct attn_problem *problem);
    problem->start, which must be a multiple of 16, the number of tokens that the kernel sums at a time.
    For other positions, returns ATTN_ELENGTH. */
 int linear_elu_decode_state_init(const struct attn_problem *problem, void *state);
+/* Returns the bytes of a page for problem->pages, or 0: this kernel's states cannot be in pages. */
+size_t linear_elu_decode_page(const struct attn_problem *problem);
 /* Returns the bytes of the workspace of linear_elu_decode_extend, like linear_elu_decode_workspace. */
 size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem);
 /* Appends problem->n_q tokens to each sequence, or problem->lengths[b] tokens to sequence b, which may be 0.

@@ -105,12 +105,38 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const float *v;
     float *out;
     int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+    /* - pages: the caller's pages, or NULL
+       - page: for each sequence, the numbers of its pages
+       Pointers to arrays of keys are addresses of the first head's rows in page 0. */
+    const struct attn_pages *pages;
+    const int32_t *page;
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Returns the address of rows `from` to `to` - 1 of an array as the address of row 0. `rows` is the address of the
+   head's first row in page 0, and `row` the bytes of a row. Rows on several pages are copied to `copy`. */
+INLINE const void *paged_rows(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t from,
+    int64_t to, unsigned char *copy)
+{
+    const struct attn_pages *const p = call->pages;
+    const int32_t *const page = call->page + sequence * p->row;
+    const int64_t tokens = p->tokens, first = from / tokens;
+    const uintptr_t base = (uintptr_t)rows;
+    if (to <= (first + 1) * tokens)
+        return (const void *)(base + (uintptr_t)page[first] * p->bytes - (uintptr_t)(first * tokens * row));
+    for (int64_t at = from, end; at < to; at = end) {
+        const int64_t number = at / tokens;
+        end = min(to, (number + 1) * tokens);
+        memcpy(copy + (at - from) * row,
+            (const void *)(base + (uintptr_t)page[number] * p->bytes + (uintptr_t)((at - number * tokens) * row)),
+            (size_t)((end - at) * row));
+    }
+    return (const void *)((uintptr_t)copy - (uintptr_t)(from * row));
+}
 
 /* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)
@@ -1725,8 +1751,13 @@ TARGET_v4 static void softmax_gemma3_extend_v4(const struct call *call, int64_t 
     }
     for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
+        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
+            k_row * (int64_t)sizeof(float), j0, j1, work + 131072);
+        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
+            v_row * (int64_t)sizeof(float), j0, j1, work + 229376);
         /* score[j][i] = sum over d of k * query_2 */
-        dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, query_2, score, v + j0 * v_row, v_row);
+        dot6_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, query_2, score, paged_v + j0 * v_row,
+            v_row);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -1784,21 +1815,21 @@ TARGET_v4 static void softmax_gemma3_extend_v4(const struct call *call, int64_t 
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
-            v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
-            dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        if (__builtin_expect(((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) && !finite_v4(paged_v +
+            j0 * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+            dot1_v4(round_up(i1 - i0, 16), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[2] = {0};
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
+                if (finite_v4(paged_v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_12 = (i0 + i + lane_v4) + query_start;
                     in_region[i / 16] = __builtin_convertvector(((t_12 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_12),
                         mask_v4);
                 }
-                add_seen_v4(256, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
+                add_seen_v4(256, sum, 32, paged_v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
             }
         } else
-            dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot2_v4(round_up(i1 - i0, 16), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1957,8 +1988,12 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_v4(const struct call *call, 
     for (int64_t j0 = max(chunk * 1024, query_start - 1023), j_end = min(min(n_k, (chunk + 1) * 1024),
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
+        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
+            k_row * (int64_t)sizeof(float), j0, j1, part->work + 69632);
+        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
+            v_row * (int64_t)sizeof(float), j0, j1, part->work + 200704);
         /* score[r][j] = sum over d of query_2_turned * k */
-        dot7_v4(rows, j1 - j0, query_2_turned, k + j0 * k_row, k_row, score);
+        dot7_v4(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 17536 + r));
@@ -2022,9 +2057,9 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_v4(const struct call *call, 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_v4(v + j0 *
-            v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
-            dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+        if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_v4(paged_v + j0
+            * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
                 const int64_t t_9 = (r % n_q) + query_start - 1023;
@@ -2033,11 +2068,11 @@ TARGET_v4 APART void softmax_gemma3_extend_few_keys_v4(const struct call *call, 
                     const ints_v4 t_10 = j0 + j + lane_v4;
                     in_region[j / 16] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), mask_v4);
                 }
-                add_seen_lanes_v4(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, in_region);
+                add_seen_lanes_v4(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144,
+                    paged_v + j0 * v_row, v_row, j1 - j0, in_region);
             }
         } else
-            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+            dot5_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
     }
 }
 
@@ -3661,8 +3696,13 @@ TARGET_v3 static void softmax_gemma3_extend_v3(const struct call *call, int64_t 
     }
     for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
+        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
+            k_row * (int64_t)sizeof(float), j0, j1, work + 65536);
+        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
+            v_row * (int64_t)sizeof(float), j0, j1, work + 163840);
         /* score[j][i] = sum over d of k * query_2 */
-        dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, query_2, score, v + j0 * v_row, v_row);
+        dot6_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, query_2, score, paged_v + j0 * v_row,
+            v_row);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -3720,21 +3760,21 @@ TARGET_v3 static void softmax_gemma3_extend_v3(const struct call *call, int64_t 
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
-            v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
-            dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        if (__builtin_expect(((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) && !finite_v3(paged_v +
+            j0 * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+            dot1_v3(round_up(i1 - i0, 8), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[2] = {0};
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
+                if (finite_v3(paged_v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_12 = (i0 + i + lane_v3) + query_start;
                     in_region[i / 8] = __builtin_convertvector(((t_12 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_12),
                         mask_v3);
                 }
-                add_seen_v3(256, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
+                add_seen_v3(256, sum, 16, paged_v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
             }
         } else
-            dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot2_v3(round_up(i1 - i0, 8), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -3893,8 +3933,12 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_v3(const struct call *call, 
     for (int64_t j0 = max(chunk * 1024, query_start - 1023), j_end = min(min(n_k, (chunk + 1) * 1024),
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
+        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
+            k_row * (int64_t)sizeof(float), j0, j1, part->work + 69632);
+        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
+            v_row * (int64_t)sizeof(float), j0, j1, part->work + 200704);
         /* score[r][j] = sum over d of query_2_turned * k */
-        dot7_v3(rows, j1 - j0, query_2_turned, k + j0 * k_row, k_row, score);
+        dot7_v3(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 17536 + r));
@@ -3958,9 +4002,9 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_v3(const struct call *call, 
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_v3(v + j0 *
-            v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
-            dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+        if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_v3(paged_v + j0
+            * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
                 const int64_t t_9 = (r % n_q) + query_start - 1023;
@@ -3969,11 +4013,11 @@ TARGET_v3 APART void softmax_gemma3_extend_few_keys_v3(const struct call *call, 
                     const ints_v3 t_10 = j0 + j + lane_v3;
                     in_region[j / 8] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), mask_v3);
                 }
-                add_seen_lanes_v3(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, in_region);
+                add_seen_lanes_v3(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144,
+                    paged_v + j0 * v_row, v_row, j1 - j0, in_region);
             }
         } else
-            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+            dot5_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
     }
 }
 
@@ -5581,8 +5625,13 @@ static void softmax_gemma3_extend_any(const struct call *call, int64_t task, uns
     }
     for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
+        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
+            k_row * (int64_t)sizeof(float), j0, j1, work + 65536);
+        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
+            v_row * (int64_t)sizeof(float), j0, j1, work + 163840);
         /* score[j][i] = sum over d of k * query_2 */
-        dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, query_2, score, v + j0 * v_row, v_row);
+        dot6_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, query_2, score, paged_v + j0 * v_row,
+            v_row);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -5641,21 +5690,21 @@ static void softmax_gemma3_extend_any(const struct call *call, int64_t task, uns
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
         /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
-            v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
-            dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+        if (__builtin_expect(((j0 < (i1 + query_start - 1024)) || ((i0 + query_start + 1) < j1)) && !finite_any(paged_v
+            + j0 * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+            dot1_any(round_up(i1 - i0, 4), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[4] = {0};
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
+                if (finite_any(paged_v + j0 * v_row + j * v_row, 1, 256, 1)) continue;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_12 = (i0 + i + lane_any) + query_start;
                     in_region[i / 4] = __builtin_convertvector(((t_12 + (-1023)) <= (j0 + j)) & ((j0 + j) <= t_12),
                         mask_any);
                 }
-                add_seen_any(256, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
+                add_seen_any(256, sum, 16, paged_v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
             }
         } else
-            dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            dot2_any(round_up(i1 - i0, 4), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -5814,8 +5863,12 @@ APART void softmax_gemma3_extend_few_keys_any(const struct call *call, int64_t t
     for (int64_t j0 = max(chunk * 1024, query_start - 1023), j_end = min(min(n_k, (chunk + 1) * 1024),
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
+        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
+            k_row * (int64_t)sizeof(float), j0, j1, part->work + 69632);
+        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
+            v_row * (int64_t)sizeof(float), j0, j1, part->work + 200704);
         /* score[r][j] = sum over d of query_2_turned * k */
-        dot7_any(rows, j1 - j0, query_2_turned, k + j0 * k_row, k_row, score);
+        dot7_any(rows, j1 - j0, query_2_turned, paged_k + j0 * k_row, k_row, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 17536 + r));
@@ -5879,9 +5932,9 @@ APART void softmax_gemma3_extend_few_keys_any(const struct call *call, int64_t t
             }
         }
         /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_any(v + j0 *
-            v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
-            dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+        if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !finite_any(paged_v + j0
+            * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
+            dot4_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
                 const int64_t t_9 = (r % n_q) + query_start - 1023;
@@ -5890,11 +5943,11 @@ APART void softmax_gemma3_extend_few_keys_any(const struct call *call, int64_t t
                     const ints_any t_10 = j0 + j + lane_any;
                     in_region[j / 4] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), mask_any);
                 }
-                add_seen_lanes_any(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, in_region);
+                add_seen_lanes_any(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144,
+                    paged_v + j0 * v_row, v_row, j1 - j0, in_region);
             }
         } else
-            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+            dot5_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
     }
 }
 
@@ -6346,6 +6399,7 @@ struct state_header {
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
     int64_t key_heads; /* heads of k */
     int64_t foldable;  /* 1 if the sums of each head are followed by their transition */
+    int64_t page;      /* the tokens of a page, or 0 if the state has the rows */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -6431,6 +6485,37 @@ static struct rows rows_in(const struct places *at, int64_t b)
     return made;
 }
 
+/* ==== pages ==== */
+/* A page has the rows of all arrays, one array after the other: [heads, tokens, …]. */
+enum { MIN_PAGE = 16, MAX_PAGE = 256 };
+
+/* Returns the bytes of a page. Sets offset[a] to the offset of array a, if `offset` is not NULL. */
+static size_t bytes_of_page(const struct attn_problem *p, size_t *offset)
+{
+    size_t bytes = 0;
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const int64_t heads = heads_with_rows(a, p->heads, p->kv_heads, heads_of_keys(p));
+        if (offset) offset[a] = bytes;
+        bytes = bytes_plus(bytes, whole_lines(bytes_times((size_t)row_bytes_of[a], heads * p->pages->tokens)));
+    }
+    return bytes;
+}
+
+/* Returns the addresses and strides of the rows in page 0. */
+static struct rows rows_in_page(const struct attn_problem *p)
+{
+    size_t offset[ROW_ARRAYS];
+    struct rows made = {{NULL}, {{0, 0, 0}}};
+    bytes_of_page(p, offset);
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const int64_t row = row_bytes_of[a], head = p->pages->tokens * row,
+            heads = heads_with_rows(a, p->heads, p->kv_heads, heads_of_keys(p));
+        made.at[a] = (unsigned char *)p->pages->base + offset[a];
+        made.strides[a] = (struct attn_strides){heads * head, head, row};
+    }
+    return made;
+}
+
 #define extend_version(problem) version(INT64_MAX, MANY_ROWS, 0)
 
 /* Returns the version for n_k prepared keys in a state. */
@@ -6440,20 +6525,20 @@ static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_gemma3_extend_few_v4,
-            .tile = 0, .own = 69632, .of_pair = 512, .shared = 406528, .slot = 70144, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_gemma3_extend_v4, .tile = 32, .own = 131072, .of_pair = 512};
+            .tile = 0, .own = 331776, .of_pair = 512, .shared = 406528, .slot = 70144, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_gemma3_extend_v4, .tile = 32, .own = 327680, .of_pair = 512};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_gemma3_extend_few_v3, .tile = 0,
-            .own = 69632, .of_pair = 512, .shared = 406528, .slot = 70144, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_gemma3_extend_v3, .tile = 16, .own = 65536, .of_pair = 512};
+            .own = 331776, .of_pair = 512, .shared = 406528, .slot = 70144, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_gemma3_extend_v3, .tile = 16, .own = 262144, .of_pair = 512};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_gemma3_extend_few_any, .tile = 0,
-        .own = 69632, .of_pair = 512, .shared = 406528, .slot = 70144, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_gemma3_extend_any, .tile = 16, .own = 65536, .of_pair = 512};
+        .own = 331776, .of_pair = 512, .shared = 406528, .slot = 70144, .slots = 4, .together = 1};
+    return (struct version){.rows = softmax_gemma3_extend_any, .tile = 16, .own = 262144, .of_pair = 512};
 }
 
 /* Returns the version that prepares keys for a state. */
@@ -6511,7 +6596,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 5;
+    header->format = 6;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0xbc489fc0db503d72);
     header->dtype = ATTN_F32;
@@ -6521,10 +6606,12 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
     header->key_heads = heads_of_keys(p);
+    if (p->pages && (p->pages->tokens < MIN_PAGE || p->pages->tokens > MAX_PAGE)) return ATTN_EPAGES;
+    if (p->pages) header->page = p->pages->tokens;
     if (p->rewind < 0) return ATTN_EPROBLEM;
     if (p->rewind > INT64_MAX / 4) return ATTN_ESIZE;
     header->rewind = p->rewind;
-    header->rows = 2046 + header->rewind;
+    header->rows = header->page ? 0 : 2046 + header->rewind;
     header->read_back = 1023;
     struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
         .key_heads = p->key_heads};
@@ -6593,8 +6680,7 @@ static int open_state(const struct attn_problem *problem, const struct version *
         const struct sequence s = places->sequence[b];
         if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
             s.first > first_needed(&s, 0) || s.length < s.summed || s.min_length < s.start ||
-            s.min_length > s.length ||
-            s.length - s.first > expected.rows)
+            s.min_length > s.length || (!expected.page && s.length - s.first > expected.rows))
             return ATTN_ESTATE;
     }
     return 0;
@@ -6651,6 +6737,7 @@ int64_t softmax_gemma3_state_min_length(const struct attn_problem *problem, cons
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     const struct sequence s = at.sequence[sequence];
+    if (problem->pages) return s.start;
     return s.first == s.start ? s.start : s.first + 0 + 1023;
 }
 
@@ -6678,7 +6765,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     target->sequence[to] = s;
     (void)this;
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
-    for (int a = 0; a < ROW_ARRAYS; a++)
+    for (int a = 0; a < ROW_ARRAYS && !source->header->page; a++)
         for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
@@ -6806,12 +6893,26 @@ struct appending {
     const struct places *at;
     int asked, threads; /* asked: the caller wants the rows of out */
     unsigned char *work; /* the workspace of the threads */
+    const struct attn_pages *pages; /* or NULL */
+    struct rows page;               /* the rows in page 0 */
 };
 
-/* Returns the bytes of the workspace for the lists of growths and jobs. */
+/* Returns the bytes of the workspace for the lists of growths and jobs, and for the sequences that have a page. */
 static size_t bytes_of_growths(const struct attn_problem *p)
 {
-    return whole_lines(bytes_times(sizeof(struct growth) + sizeof(struct job), p->batch));
+    const size_t lists = whole_lines(bytes_times(sizeof(struct growth) + sizeof(struct job), p->batch));
+    if (p->pages) return bytes_plus(lists, whole_lines(bytes_times(2 * sizeof(int32_t), p->pages->count)));
+    return lists;
+}
+
+/* Returns the bytes of a page, or 0 for an error. */
+size_t softmax_gemma3_page(const struct attn_problem *problem)
+{
+    struct state_header header;
+    const struct version this = extend_version(problem);
+    if (!problem || !problem->pages || describe(problem, &this, &header)) return 0;
+    const size_t bytes = bytes_of_page(problem, NULL);
+    return bytes_fit(bytes) ? bytes : 0;
 }
 
 size_t softmax_gemma3_extend_workspace(const struct attn_problem *problem)
@@ -6856,6 +6957,93 @@ static void begin_growth(struct growth *g, const struct call *whole, const struc
     }
 }
 
+/* Stores the rows of n tokens after the first `length` tokens in `to`,
+   from row to_row on. Keys are prepared and rows are
+   rounded first, if the state stores them so. Returns 0 or an error. */
+static int store_rows(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
+    int64_t length, int64_t n, const struct appending *x)
+{
+    (void)length;
+    (void)x;
+    const int error = remember_prepared(to, to_row, from, call, length, n, x->threads, x->work);
+    if (error) return error;
+    for (int a = 1; a < SUMS; a++) remember(to, to_row, from, 0, n, a, call->p.batch);
+    return 0;
+}
+
+/* Stores the rows of a sequence's new tokens in its pages, and lets the call read them there. Returns 0 or an error. */
+static int fill_pages(struct growth *g, const struct appending *x)
+{
+    struct call *const call = &g->call;
+    const int64_t tokens = x->pages->tokens;
+    call->pages = x->pages;
+    call->page = x->pages->table + g->b * x->pages->row;
+    for (int64_t done = 0, n; done < g->left; done += n) {
+        const int64_t at = g->s.length + done, row = at % tokens;
+        const struct rows given = from_row(g->given, done);
+        struct rows page = x->page;
+        n = min(g->left - done, tokens - row);
+        for (int a = 0; a < ROW_ARRAYS; a++) page.at[a] += (size_t)call->page[at / tokens] * x->pages->bytes;
+        const int error = store_rows(&page, row, &given, call, at, n, x);
+        if (error) return error;
+    }
+    struct rows rows = x->page;
+    for (int a = 0; a < ROW_ARRAYS; a++) rows.strides[a].batch = 0; /* all sequences are in the same pages */
+    set_rows(call, &rows);
+    return 0;
+}
+
+/* Returns the number of pages that contain n tokens. */
+static int64_t pages_of(const struct attn_pages *g, int64_t n) { return (n + g->tokens - 1) / g->tokens; }
+
+/* Checks the pages of a call, before anything is written. For each page, `list` gets the sequence that writes it and
+   the last sequence that has it. Returns 0 or an error. */
+static int check_pages(const struct attn_problem *p, const struct places *at, int32_t *list)
+{
+    const struct attn_pages *const g = p->pages;
+    int32_t *const writer = list, *const reader = list + g->count;
+    memset(list, 0, (size_t)g->count * 2 * sizeof *list);
+    for (int64_t b = 0; b < p->batch; b++) {
+        const int64_t length = at->sequence[b].length, n = new_tokens_of(p, b);
+        if (n > 0 && pages_of(g, length + n) > g->row) return ATTN_ECAPACITY;
+        for (int64_t x = length / g->tokens; n > 0 && x < pages_of(g, length + n); x++) {
+            const int32_t page = g->table[b * g->row + x];
+            if (page < 0 || page >= g->count || writer[page]) return ATTN_EPAGES;
+            writer[page] = (int32_t)b + 1;
+        }
+    }
+    for (int64_t b = 0; b < p->batch; b++) {
+        const int64_t n = new_tokens_of(p, b), length = at->sequence[b].length, end = pages_of(g, length + n);
+        /* Queries read the keys before `first` and those from `last` on. */
+        const int64_t first = 0, last = max(0, length - 1023 - 0);
+        for (int64_t x = 0; x < min(end, g->row); x++) {
+            const int32_t page = g->table[b * g->row + x];
+            if (page < 0 || page >= g->count) {
+                if (n > 0 && (x * g->tokens < first || (x + 1) * g->tokens > last)) return ATTN_EPAGES;
+                continue;
+            }
+            if (writer[page] && writer[page] != b + 1) return ATTN_EPAGES;
+            if (reader[page] == b + 1) return ATTN_EPAGES;
+            reader[page] = (int32_t)b + 1;
+        }
+    }
+    return 0;
+}
+
+/* Sets the sizes of the call for a piece of m tokens, and chooses its version. Returns 0 or an error. */
+static int choose_version(struct growth *g, const struct appending *x, int64_t m)
+{
+    struct call *const call = &g->call;
+    const struct sequence *const s = &g->s;
+    (void)x;
+    g->m = m;
+    call->p.n_q = m;
+    call->p.n_k = s->length + m;
+    g->this = attending(call->p.n_k, rows_of(&call->p), call->p.n_q);
+    if (!runs(&g->this)) return ATTN_EMACHINE;
+    return 0;
+}
+
 /* Prepares the call for the next tokens of a growth: as many as its state can take before other rows leave it.
    Returns 0 or an error. */
 static int begin_piece(struct growth *g, const struct appending *x)
@@ -6866,6 +7054,10 @@ static int begin_piece(struct growth *g, const struct appending *x)
     struct sequence *const s = &g->s;
     int64_t m = g->left;
     g->in_place = 0;
+    if (x->pages) {
+        const int error = fill_pages(g, x);
+        return error ? error : choose_version(g, x, m);
+    }
     if (g->in_place) {
         const struct rows numbered = from_row(g->given, -s->length);
         set_rows(call, &numbered);
@@ -6876,19 +7068,12 @@ static int begin_piece(struct growth *g, const struct appending *x)
             s->first = needed;
         }
         m = min(m, rows - (s->length - s->first));
-        const int error =
-            remember_prepared(&kept, s->length - s->first, &g->given, call, s->length, m, x->threads, x->work);
+        const int error = store_rows(&kept, s->length - s->first, &g->given, call, s->length, m, x);
         if (error) return error;
-        for (int a = 1; a < SUMS; a++) remember(&kept, s->length - s->first, &g->given, 0, m, a, g->count);
         const struct rows numbered = from_row(kept, -s->first);
         set_rows(call, &numbered);
     }
-    g->m = m;
-    call->p.n_q = m;
-    call->p.n_k = s->length + m;
-    g->this = attending(call->p.n_k, rows_of(&call->p), call->p.n_q);
-    if (!runs(&g->this)) return ATTN_EMACHINE;
-    return 0;
+    return choose_version(g, x, m);
 }
 
 /* Counts the tokens of the piece that the call has computed, and makes the next tokens the new ones. */
@@ -6993,8 +7178,21 @@ int softmax_gemma3_extend(const struct attn_problem *problem, const struct softm
     if (problem->cu_seqlens && (problem->lengths || !in_one_row(problem))) return ATTN_EPROBLEM;
     call.p.batch = problem->batch;
     call.sharing = sharing_of(&call.p);
+    struct appending x = {.extends = &this, .at = &at};
     int64_t tokens = 0;
     if (!params || !params->k_norm_weight || !params->q_norm_weight) return ATTN_EPARAM;
+    x.pages = problem->pages;
+    if (x.pages) {
+        if (!x.pages->base || !x.pages->table) return ATTN_EPOINTER;
+        if ((uintptr_t)x.pages->base % 64 || x.pages->bytes % 64) return ATTN_EALIGN;
+        if (x.pages->count < 0 || x.pages->row < 0 || x.pages->count > INT32_MAX ||
+            x.pages->bytes < bytes_of_page(&call.p, NULL))
+            return ATTN_EPAGES;
+        if (!bytes_fit(bytes_times(x.pages->bytes, x.pages->count)) ||
+            !bytes_fit(bytes_times(bytes_times(sizeof(int32_t), x.pages->row), call.p.batch)))
+            return ATTN_ESIZE;
+        x.page = rows_in_page(&call.p);
+    }
     /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */
     const int64_t row_strides[GIVEN] = {call.p.k.row, call.p.v.row};
     int64_t widest = max(256, 256);
@@ -7015,7 +7213,7 @@ int softmax_gemma3_extend(const struct attn_problem *problem, const struct softm
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
     size_t first = bytes_of_growths(problem);
-    struct appending x = {.extends = &this, .at = &at, .asked = asked};
+    x.asked = asked;
     if (!bytes_fit(first)) return ATTN_ESIZE;
     const size_t given = !all ? 0 : all > first ? all - first : 1;
     x.work = (unsigned char *)workspace + first;
@@ -7023,11 +7221,17 @@ int softmax_gemma3_extend(const struct attn_problem *problem, const struct softm
     if (given && given < bytes * (size_t)x.threads) return ATTN_EWORKSPACE;
     struct growth *const growth = (struct growth *)workspace;
     struct job *const job = (struct job *)(void *)(growth + call.p.batch);
+    if (x.pages) {
+        unsigned char *const lists = (unsigned char *)workspace + bytes_of_growths(problem);
+        error = check_pages(problem, &at,
+            (int32_t *)(void *)(lists - whole_lines(bytes_times(2 * sizeof(int32_t), x.pages->count))));
+        if (error) return error;
+    }
     int64_t growths = 0;
     for (int64_t b = 0, end; b < call.p.batch; b = end) {
         const int64_t n = new_tokens_of(problem, b);
         end = b + 1;
-        while (end < call.p.batch && !problem->cu_seqlens && new_tokens_of(problem, end) == n &&
+        while (end < call.p.batch && !problem->cu_seqlens && !problem->pages && new_tokens_of(problem, end) == n &&
             memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
             end++;
         if (n > 0) begin_growth(&growth[growths++], &call, &x, b, end - b, n);
@@ -7075,7 +7279,7 @@ const struct attn_kernel softmax_gemma3_kernel = {
     .extend = extend_any, .state_length = softmax_gemma3_state_length,
         .state_min_length = softmax_gemma3_state_min_length,
     .state_truncate = softmax_gemma3_state_truncate, .state_copy = softmax_gemma3_state_copy,
-    .state_fold = softmax_gemma3_state_fold,
+    .state_fold = softmax_gemma3_state_fold, .page = softmax_gemma3_page,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = 1023, .after = 0, .period = 1, .names_heads = 0,
     .state_chunk = state_chunk,

@@ -70,6 +70,8 @@ int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct so
 size_t softmax_gpt_oss_state(const struct attn_problem *problem);
 /* Initialises a state whose sequences are all empty. */
 int softmax_gpt_oss_state_init(const struct attn_problem *problem, void *state);
+/* Returns the bytes of a page for problem->pages, or 0 for an error. */
+size_t softmax_gpt_oss_page(const struct attn_problem *problem);
 /* Returns the bytes of the workspace of softmax_gpt_oss_extend, like softmax_gpt_oss_workspace. */
 size_t softmax_gpt_oss_extend_workspace(const struct attn_problem *problem);
 /* Appends problem->n_q tokens to each sequence, or problem->lengths[b] tokens to sequence b, which may be 0.

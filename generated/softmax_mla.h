@@ -46,6 +46,8 @@ int softmax_mla_forward(const struct attn_problem *problem, const struct softmax
 size_t softmax_mla_state(const struct attn_problem *problem);
 /* Initialises a state whose sequences are all empty. */
 int softmax_mla_state_init(const struct attn_problem *problem, void *state);
+/* Returns the bytes of a page for problem->pages, or 0 for an error. */
+size_t softmax_mla_page(const struct attn_problem *problem);
 /* Returns the bytes of the workspace of softmax_mla_extend, like softmax_mla_workspace. */
 size_t softmax_mla_extend_workspace(const struct attn_problem *problem);
 /* Appends problem->n_q tokens to each sequence, or problem->lengths[b] tokens to sequence b, which may be 0.

@@ -6073,6 +6073,7 @@ struct state_header {
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
     int64_t key_heads; /* heads of k */
     int64_t foldable;  /* 1 if the sums of each head are followed by their transition */
+    int64_t page;      /* the tokens of a page, or 0 if the state has the rows */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -6245,7 +6246,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 5;
+    header->format = 6;
     header->byte_order = 0x01020304;
     header->fingerprint = UINT64_C(0xb61b5f5b174c3772);
     header->dtype = ATTN_F32;
@@ -6255,8 +6256,9 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
     header->key_heads = heads_of_keys(p);
+    if (p->pages) return ATTN_EPAGES;
     if (p->capacity < 0) return ATTN_EPROBLEM;
-    header->capacity = header->rows = p->capacity;
+    header->capacity = header->rows = header->page ? 0 : p->capacity;
     header->read_back = -1;
     struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
         .key_heads = p->key_heads};
@@ -6325,8 +6327,7 @@ static int open_state(const struct attn_problem *problem, const struct version *
         const struct sequence s = places->sequence[b];
         if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
             s.first > first_needed(&s, 0) || s.length < s.summed || s.min_length < s.start ||
-            s.min_length > s.length ||
-            s.length - s.first > expected.rows)
+            s.min_length > s.length || (!expected.page && s.length - s.first > expected.rows))
             return ATTN_ESTATE;
     }
     return 0;
@@ -6410,7 +6411,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     target->sequence[to] = s;
     (void)this;
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
-    for (int a = 0; a < ROW_ARRAYS; a++)
+    for (int a = 0; a < ROW_ARRAYS && !source->header->page; a++)
         for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
@@ -6540,10 +6541,18 @@ struct appending {
     unsigned char *work; /* the workspace of the threads */
 };
 
-/* Returns the bytes of the workspace for the lists of growths and jobs. */
+/* Returns the bytes of the workspace for the lists of growths and jobs, and for the sequences that have a page. */
 static size_t bytes_of_growths(const struct attn_problem *p)
 {
-    return whole_lines(bytes_times(sizeof(struct growth) + sizeof(struct job), p->batch));
+    const size_t lists = whole_lines(bytes_times(sizeof(struct growth) + sizeof(struct job), p->batch));
+    return lists;
+}
+
+/* Returns the bytes of a page, or 0 for an error. */
+size_t softmax_mrope_page(const struct attn_problem *problem)
+{
+    (void)problem;
+    return 0;
 }
 
 size_t softmax_mrope_extend_workspace(const struct attn_problem *problem)
@@ -6594,6 +6603,34 @@ static void begin_growth(struct growth *g, const struct call *whole, const struc
     call->params = &call->own;
 }
 
+/* Stores the rows of n tokens after the first `length` tokens in `to`,
+   from row to_row on. Keys are prepared and rows are
+   rounded first, if the state stores them so. Returns 0 or an error. */
+static int store_rows(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
+    int64_t length, int64_t n, const struct appending *x)
+{
+    (void)length;
+    (void)x;
+    const int error = remember_prepared(to, to_row, from, call, length, n, x->threads, x->work);
+    if (error) return error;
+    for (int a = 1; a < SUMS; a++) remember(to, to_row, from, 0, n, a, call->p.batch);
+    return 0;
+}
+
+/* Sets the sizes of the call for a piece of m tokens, and chooses its version. Returns 0 or an error. */
+static int choose_version(struct growth *g, const struct appending *x, int64_t m)
+{
+    struct call *const call = &g->call;
+    const struct sequence *const s = &g->s;
+    (void)x;
+    g->m = m;
+    call->p.n_q = m;
+    call->p.n_k = s->length + m;
+    g->this = attending(call->p.n_k, rows_of(&call->p), call->p.n_q);
+    if (!runs(&g->this)) return ATTN_EMACHINE;
+    return 0;
+}
+
 /* Prepares the call for the next tokens of a growth: as many as its state can take before other rows leave it.
    Returns 0 or an error. */
 static int begin_piece(struct growth *g, const struct appending *x)
@@ -6614,19 +6651,12 @@ static int begin_piece(struct growth *g, const struct appending *x)
             s->first = needed;
         }
         m = min(m, rows - (s->length - s->first));
-        const int error =
-            remember_prepared(&kept, s->length - s->first, &g->given, call, s->length, m, x->threads, x->work);
+        const int error = store_rows(&kept, s->length - s->first, &g->given, call, s->length, m, x);
         if (error) return error;
-        for (int a = 1; a < SUMS; a++) remember(&kept, s->length - s->first, &g->given, 0, m, a, g->count);
         const struct rows numbered = from_row(kept, -s->first);
         set_rows(call, &numbered);
     }
-    g->m = m;
-    call->p.n_q = m;
-    call->p.n_k = s->length + m;
-    g->this = attending(call->p.n_k, rows_of(&call->p), call->p.n_q);
-    if (!runs(&g->this)) return ATTN_EMACHINE;
-    return 0;
+    return choose_version(g, x, m);
 }
 
 /* Counts the tokens of the piece that the call has computed, and makes the next tokens the new ones. */
@@ -6731,6 +6761,7 @@ int softmax_mrope_extend(const struct attn_problem *problem, const struct softma
     if (problem->cu_seqlens && (problem->lengths || !in_one_row(problem))) return ATTN_EPROBLEM;
     call.p.batch = problem->batch;
     call.sharing = sharing_of(&call.p);
+    struct appending x = {.extends = &this, .at = &at};
     int64_t tokens = 0;
     if (!params || !params->positions) return ATTN_EPARAM;
     const int wrong = set_strides(&call);
@@ -6745,7 +6776,7 @@ int softmax_mrope_extend(const struct attn_problem *problem, const struct softma
         const int64_t n = new_tokens_of(problem, b), length = at.sequence[b].length;
         if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
         if (n > most - length) return ATTN_ESIZE;
-        if (n > call.p.capacity - length) return ATTN_ECAPACITY;
+        if (n > call.p.capacity - length && (0 || !problem->pages)) return ATTN_ECAPACITY;
         tokens += n > 0;
     }
     if (tokens == 0 || call.p.heads == 0) return 0;
@@ -6757,7 +6788,7 @@ int softmax_mrope_extend(const struct attn_problem *problem, const struct softma
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
     size_t first = bytes_of_growths(problem);
-    struct appending x = {.extends = &this, .at = &at, .asked = asked};
+    x.asked = asked;
     if (!bytes_fit(first)) return ATTN_ESIZE;
     const size_t given = !all ? 0 : all > first ? all - first : 1;
     x.work = (unsigned char *)workspace + first;
@@ -6769,7 +6800,7 @@ int softmax_mrope_extend(const struct attn_problem *problem, const struct softma
     for (int64_t b = 0, end; b < call.p.batch; b = end) {
         const int64_t n = new_tokens_of(problem, b);
         end = b + 1;
-        while (end < call.p.batch && !problem->cu_seqlens && new_tokens_of(problem, end) == n &&
+        while (end < call.p.batch && !problem->cu_seqlens && !problem->pages && new_tokens_of(problem, end) == n &&
             memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
             end++;
         if (n > 0) begin_growth(&growth[growths++], &call, &x, b, end - b, n);
@@ -6815,7 +6846,7 @@ const struct attn_kernel softmax_mrope_kernel = {
     .extend = extend_any, .state_length = softmax_mrope_state_length,
         .state_min_length = softmax_mrope_state_min_length,
     .state_truncate = softmax_mrope_state_truncate, .state_copy = softmax_mrope_state_copy,
-    .state_fold = softmax_mrope_state_fold,
+    .state_fold = softmax_mrope_state_fold, .page = softmax_mrope_page,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_mrope_params, strides), .strides_bytes = sizeof(struct softmax_mrope_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,

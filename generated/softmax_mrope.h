@@ -52,6 +52,8 @@ int softmax_mrope_forward(const struct attn_problem *problem, const struct softm
 size_t softmax_mrope_state(const struct attn_problem *problem);
 /* Initialises a state whose sequences are all empty. */
 int softmax_mrope_state_init(const struct attn_problem *problem, void *state);
+/* Returns the bytes of a page for problem->pages, or 0: this kernel's states cannot be in pages. */
+size_t softmax_mrope_page(const struct attn_problem *problem);
 /* Returns the bytes of the workspace of softmax_mrope_extend, like softmax_mrope_workspace. */
 size_t softmax_mrope_extend_workspace(const struct attn_problem *problem);
 /* Appends problem->n_q tokens to each sequence, or problem->lengths[b] tokens to sequence b, which may be 0.

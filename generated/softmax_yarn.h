@@ -45,6 +45,8 @@ int softmax_yarn_forward(const struct attn_problem *problem, const struct softma
 size_t softmax_yarn_state(const struct attn_problem *problem);
 /* Initialises a state whose sequences are all empty. */
 int softmax_yarn_state_init(const struct attn_problem *problem, void *state);
+/* Returns the bytes of a page for problem->pages, or 0 for an error. */
+size_t softmax_yarn_page(const struct attn_problem *problem);
 /* Returns the bytes of the workspace of softmax_yarn_extend, like softmax_yarn_workspace. */
 size_t softmax_yarn_extend_workspace(const struct attn_problem *problem);
 /* Appends problem->n_q tokens to each sequence, or problem->lengths[b] tokens to sequence b, which may be 0.

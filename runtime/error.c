@@ -27,6 +27,9 @@ const char *attn_strerror(int error)
     case ATTN_EFOLD: return "states, or results, of this kernel cannot be joined";
     case ATTN_ETILES: return "a table of tiles is for a mask of another shape or for other tiles, or is no table";
     case ATTN_ERANKS: return "a message between ranks was not delivered";
+    case ATTN_EPAGES:
+        return "a page's number is out of range, a page is twice in a table or gets tokens of two sequences, pages are "
+               "too small, or this kernel's states cannot be in pages";
     case ATTN_EMACHINE: return "this machine has none of the instruction sets that the kernel was compiled for";
     }
     return "unknown error";

@@ -222,6 +222,14 @@ const struct expr *region_reached(struct module *m, const struct expr *region, i
 /* Returns the bytes of workspace for lists of drawn blocks and unions of ranges. In the workspace, the lists follow
    the tiles. (draw_lists.c) */
 int64_t ranges_workspace(const struct compilation *c);
+/* Pages of a state (pages.c). In the workspace, the rows of a tile that is on several pages follow the lists of ranges.
+   - array_in_pages returns whether the array has a row for each key.
+   - loops_read_pages returns whether a program reads such rows only in loops over keys, at the keys of a range.
+   - pages_workspace returns the bytes of the rows of all arrays, and pages_offset the bytes before those of one. */
+bool array_in_pages(const struct loops *l, const struct array *a);
+bool loops_read_pages(const struct loops *l);
+int64_t pages_workspace(const struct compilation *c);
+int64_t pages_offset(const struct compilation *c, int array);
 /* Warns of powers and users' exponentials that can overflow in a compiled form. `source`: the graph before all
    passes. (overflow.c) */
 void overflow_warn(const struct spec *spec, const struct graph *source, const struct compilation *const *compilation,

@@ -651,6 +651,12 @@ static void explain_foldable(const struct unit *p, long long token)
         more + chunk * token, features, features, chunk);
 }
 
+/* Prints whether the rows of a state may be in pages. */
+static void explain_pages(const struct unit *p)
+{
+    if (p->paged) printf("  or in pages of 16 to 256 tokens, which sequences can share (problem.pages)\n");
+}
+
 /* Prints the size of the state for decoding, in bytes per sequence and head. */
 static void explain_state(const struct unit *p)
 {
@@ -666,6 +672,7 @@ static void explain_state(const struct unit *p)
         printf("  %lld bytes of key%s for every token, sequence and key/value head, for as many tokens as the "
                "problem's capacity\n",
                token, one_copy ? "" : " and value");
+        explain_pages(p);
         explain_kept_keys(p);
         explain_kept_arrays(p);
         return;
@@ -682,6 +689,7 @@ static void explain_state(const struct unit *p)
            p->extends && emit_tasks_over(p->extend[0].c->loops, SIZE_MEMBERS) ? "head" : "key/value head");
     printf("  smaller than all keys and values from %lld tokens on\n", all / token + 1);
     explain_foldable(p, token);
+    explain_pages(p);
     explain_kept_keys(p);
     explain_kept_arrays(p);
 }

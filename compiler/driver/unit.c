@@ -90,6 +90,7 @@ static const struct emission *emission_of(const struct unit *p)
                            .terms_move = p->terms_move,
                            .read_back = p->read_back,
                            .read_first = p->read_first,
+                           .paged = p->paged,
                            .fingerprint = p->fingerprint,
                            .saved = p->saved,
                            .row_sums = p->row_sums,

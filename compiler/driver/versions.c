@@ -618,6 +618,28 @@ static bool compares_rows(const struct unit *p)
     return compares;
 }
 
+/* Returns whether a program attends to keys in a state. */
+static bool attends_to_state(const struct compilation *c)
+{
+    return program_is_forward(&c->program) || program_takes_prepared(&c->program);
+}
+
+/* Lets the rows of a state be in pages, if all programs that attend to them can read pages. */
+static void take_pages(struct unit *p, struct compilation *const *compilation, int compilations)
+{
+    p->paged = !p->extends && !p->prefixes;
+    for (int k = 0; k < p->arrays->count; k++)
+        p->paged &= !p->arrays->array[k].integer_rows || p->arrays->array[k].role != ROLE_PER_KEY;
+    for (int k = 0; k < compilations; k++)
+        p->paged &= !attends_to_state(compilation[k]) || loops_read_pages(compilation[k]->loops);
+    for (int k = 0; k < compilations && p->paged; k++) {
+        struct compilation *const c = compilation[k];
+        if (!attends_to_state(c)) continue;
+        c->state.paged = true;
+        c->loops->workspace += pages_workspace(c);
+    }
+}
+
 /* Decides what a state stores, and compiles the programs that extend a state.
    - If the longest sequences use the linear form on every target, a state stores sums over chunks. It also stores
      the last p->read_back keys and values.
@@ -662,12 +684,14 @@ static void make_extend(struct maker *x)
         if (p->arrays->array[k].integer_rows && p->arrays->array[k].role == ROLE_PER_KEY) read_back = -1;
     p->read_back = read_back;
     p->read_first = read_back < 0 ? 0 : first;
-    for (int k = 0; k < (p->attends ? p->of_prepareds : p->compilations); k++) {
-        struct compilation *const c = p->attends ? p->of_prepared[k] : p->compilation[k];
-        if (!program_is_forward(&c->program) && !program_takes_prepared(&c->program)) continue;
-        c->state.read_first = p->read_first;
-        c->state.read_back = read_back;
+    struct compilation *const *const attending = p->attends ? p->of_prepared : p->compilation;
+    const int attendings = p->attends ? p->of_prepareds : p->compilations;
+    for (int k = 0; k < attendings; k++) {
+        if (!attends_to_state(attending[k])) continue;
+        attending[k]->state.read_first = p->read_first;
+        attending[k]->state.read_back = read_back;
     }
+    take_pages(p, attending, attendings);
     make_fold(x);
     if (x->good) make_foldable(x);
     if (!x->good) return;

@@ -136,6 +136,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
     struct arena *arena = x->m->arena;
     const char *const name = emit_local(x, a->name), *made = name;
     if (emit_has_dropped(x, a) && !emit_is_of_key(x, r)) made = arena_printf(arena, "last_%s", made);
+    if (x->c->state.paged && array_in_pages(x->l, a)) made = arena_printf(arena, "paged_%s", made);
     for (int k = 0; k < r->rank; k++) {
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
         if (dtype_is_packed(a->dtype) && k == r->rank - 1) continue; /* the address is that of the row */

@@ -61,6 +61,7 @@ struct emission {
     /* folds: two states can be added; moves: both states may start at position 0; any_order: they can be added in
        any order */
     bool folds, moves, any_order;
+    bool paged;           /* the rows of a state may be in pages */
     bool terms_move;      /* true if the terms of prefix sums do not depend on positions, or if there are none */
     int64_t read_back;    /* the number of last keys in a state, or negative for all keys */
     int64_t read_first;   /* the number of first keys in a state */

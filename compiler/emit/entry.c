@@ -748,6 +748,7 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
                ids = emit_param_of_ids(p->arrays) && !emit_param_of_ids(p->arrays)->declared;
     template_set_number(t, "DECODE", decodes);
     template_set_number(t, "CARRIED", carried);
+    template_set_number(t, "PAGED", p->paged);
     template_set_number(t, "READ_FIRST", p->read_first);
     template_set_number(t, "NUMBERED", emit_numbers_sequences(p->spec));
     template_set_number(t, "TRUNCATES", emit_truncates(p->spec));

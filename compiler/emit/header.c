@@ -125,6 +125,10 @@ static void decoding(const struct emission *p, struct text *out)
                  : "",
              name);
     text_add(out,
+             "/* Returns the bytes of a page for problem->pages, or 0%s. */\n"
+             "size_t %s_page(const struct attn_problem *problem);\n",
+             p->paged ? " for an error" : ": this kernel's states cannot be in pages", name);
+    text_add(out,
              "/* Returns the bytes of the workspace of %s_extend, "
              "like %s_workspace. */\nsize_t %s_extend_workspace(const struct "
              "attn_problem *problem);\n",

@@ -16,7 +16,7 @@
 /* Reserves bytes of the workspace and returns their address as C. */
 static const char *take(struct emitter *x, int64_t bytes)
 {
-    if (x->workspace_used == 0) x->workspace_used = x->l->workspace - ranges_workspace(x->c);
+    if (x->workspace_used == 0) x->workspace_used = x->l->workspace - ranges_workspace(x->c) - pages_workspace(x->c);
     const char *at = arena_printf(x->m->arena, x->phases ? "(void *)(part->work + %lld)" : "(void *)(work + %lld)",
                                   (long long)x->workspace_used);
     x->workspace_used += bytes;
@@ -261,6 +261,26 @@ static void choose_rows(struct emitter *x, const struct stmt *s, const char *fro
     }
 }
 
+/* Declares pointers to the rows of keys in the loop's current range, which may be in pages. Rows are indexed by
+   position. */
+static void find_pages(struct emitter *x, const struct stmt *s)
+{
+    const char *const a = x->m->axis[s->axis].name, *batch = "";
+    if (!x->c->state.paged || x->m->axis[s->axis].source != SIZE_N_K) return;
+    for (int k = 0; k < x->m->axes; k++)
+        if (x->m->axis[k].source == SIZE_BATCH) batch = x->m->axis[k].name;
+    for (int k = 0; k < x->l->arrays; k++) {
+        const struct array *const array = &x->l->array[k];
+        if (!array_in_pages(x->l, array) || !reads_keys(x, s, k)) continue;
+        const char *const name = emit_local(x, array->name), *const type = emit_stored(array->dtype);
+        emit_line(x,
+                  "const %s *const paged_%s = !call->pages ? %s : (const %s *)paged_rows(call, %s, %s, %s_row * "
+                  "(int64_t)sizeof(%s), %s0, %s1, %s + %lld);",
+                  type, name, name, type, batch, name, name, type, a, a, x->phases ? "part->work" : "work",
+                  (long long)(x->l->workspace - pages_workspace(x->c) + pages_offset(x->c, k)));
+    }
+}
+
 /* Returns C for the first index of a loop. The loop skips keys that are already in the sums of the state. */
 static const char *first_of(struct emitter *x, const struct stmt *s)
 {
@@ -329,5 +349,6 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
                                end, a, a, a, (long long)s->step));
         emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
     }
+    find_pages(x, s);
     return opened;
 }

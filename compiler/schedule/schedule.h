@@ -117,6 +117,7 @@ struct state_layout {
     const struct compilation *few_tokens; /* the program with short tiles, or NULL */
     /* The state stores the first `read_first` and the last `read_back` keys. read_back < 0: it stores all keys. */
     int64_t read_first, read_back;
+    bool paged; /* the rows of keys may be in pages */
 };
 
 /* Statements for a thread that processes a whole head (pass/one_thread.c), or NULL.

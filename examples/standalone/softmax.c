@@ -87,7 +87,12 @@ enum attn_error {
                                another position */
     ATTN_EFOLD = -15,     /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
     ATTN_ETILES = -16,    /* a table of tiles is for a mask of another shape or for other tiles, or is no table */
-    ATTN_ERANKS = -17     /* a message between ranks was not delivered (attnrt_ranks.h) */
+    ATTN_ERANKS = -17,    /* a message between ranks was not delivered (attnrt_ranks.h) */
+    ATTN_EPAGES = -18     /* one of these:
+                             - a page of a sequence has a number out of range, is twice in its table, or gets tokens of
+                               the call although another sequence has it
+                             - pages are too small, or have no 16 to 256 tokens
+                             - this kernel's states cannot be in pages */
 };
 
 /* Threads of the caller, which a kernel uses instead of OpenMP's. Two libraries that both start threads compete for
@@ -96,6 +101,16 @@ struct attn_team {
     /* Calls work(context) in up to `threads` threads, and returns when all calls have returned. `flags` is 0. */
     void (*run)(void (*work)(void *context), void *context, unsigned threads, unsigned flags);
     void (*barrier)(void); /* called inside `work`; waits for every thread of the team */
+};
+
+/* The rows of a state in pages. A page has the rows of `tokens` tokens of a sequence for all heads. */
+struct attn_pages {
+    void *base;           /* page p begins at base + p * bytes. Aligned to 64 */
+    size_t bytes;         /* at least NAME_page(), and a multiple of 64 */
+    int64_t count;        /* the number of pages at `base` */
+    int64_t tokens;       /* 16 to 256; the same in all calls with a state */
+    const int32_t *table; /* [batch, row]: page number x of a sequence has its tokens from x * tokens on */
+    int64_t row;          /* the numbers in a row of the table. Those after the last token are not read */
 };
 
 /* One call of a kernel. */
@@ -145,6 +160,10 @@ struct attn_problem { /* zero the struct first, because later versions add membe
                                   one row of memory. Sequence b has rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of q,
                                   k, v, out, statistics and of arrays with a row for each token. n_q is the number of
                                   all rows, `lengths` must be NULL, and batch strides of these arrays are ignored */
+    const struct attn_pages *pages; /* used by a state: NULL, or where its rows are. NAME_state() bytes then have only
+                                       the lengths. `capacity` is not used. Sequences may share pages. The caller gives
+                                       a sequence other pages for new tokens, copies a shared page before it gets
+                                       tokens, and frees pages. A window does not read pages before it */
 };
 
 /* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
@@ -268,6 +287,9 @@ struct attn_kernel {
     /* The types of keys and values that forward takes and that a state stores. They are `dtype` without `storage` in
        the spec. NAME_extend takes keys and values of `dtype`. */
     enum attn_dtype key_dtype, value_dtype;
+    size_t (*page)(const struct attn_problem *problem); /* returns the bytes of a page for problem->pages. NULL without
+        a
+                                                           state */
 };
 
 #elif ATTNRT_TYPES != 12

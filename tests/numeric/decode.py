@@ -21,7 +21,7 @@ import yaml
 
 import definitions
 from answers import draw
-from kernel import SANITIZED, Objects, Problem, State, best_target, compiled
+from kernel import SANITIZED, Objects, Pages, Problem, State, best_target, compiled
 from processor import missing_flags
 from suite import ROOT, Skip, Suite, check, compiler, execute
 
@@ -29,7 +29,7 @@ SPECS = os.path.join(ROOT, 'specs')
 CAPACITY, SINGLE = 170, 10
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wconversion', '-Werror']
 ONE_TILE = 96   # chunks up to this number of keys are one tile
-EFOLD, ESTATE, ECAPACITY, ELENGTH, EPROBLEM, EPOINTER = -15, -12, -13, -14, -1, -2
+EFOLD, ESTATE, ECAPACITY, ELENGTH, EPROBLEM, EPOINTER, EPAGES, EALIGN = -15, -12, -13, -14, -1, -2, -18, -6
 
 
 def library():
@@ -435,6 +435,11 @@ class Grown:
         with open(path, 'w') as f:
             yaml.safe_dump(self.spec, f, sort_keys=False)
 
+    def has_pages(self):
+        """Returns whether the rows of a state may be in pages."""
+        problem = Problem(self.batch, *self.heads)
+        return Pages(problem, self.kernel.about.page, 1, 16, 1).bytes > 0
+
     def state(self, **more):
         return State(self.kernel, self.P, self.batch, *self.heads, capacity=self.n, **more)
 
@@ -488,6 +493,14 @@ def grows(folder, suite, name, spec, target=best_target()):
         x.rng = np.random.default_rng(7)
         made.append(x.cut(some_sizes(np.random.default_rng(len(name))), threads=threads))
     check(np.array_equal(*made), 'other bits on three threads')
+    paged = x.has_pages()
+    if paged:
+        tokens = (16, 40, 64, 256)[len(name) % 4]
+        x.rng = np.random.default_rng(7)
+        out = x.cut(some_sizes(np.random.default_rng(len(name))), threads=2, pages=tokens)
+        if x.n == CAPACITY: check(np.array_equal(made[0], out), 'other bits with pages of %d tokens' % tokens)
+        wrong, _, _ = x.answer.judge(out, 2, x.beside)
+        check(not wrong, 'in pages of %d tokens: %s' % (tokens, wrong))
     wrong, part, _ = x.answer.judge(made[0], 2, x.beside)
     check(not wrong, 'cut at random: ' + wrong)
     other, state = np.full(made[0].shape, np.nan), x.state(threads=1)
@@ -498,7 +511,8 @@ def grows(folder, suite, name, spec, target=best_target()):
     check(not wrong, 'in a long call and token by token: ' + wrong)
     same = np.array_equal(made[0], other)
     check(same or not x.cut_alike, 'other bits where the sequence is cut otherwise')
-    return 'error %.2g of what is allowed%s' % (part, ', the same bits for both cuts' if same else '')
+    return 'error %.2g of what is allowed%s%s' % (part, ', the same bits for both cuts' if same else '',
+                                                  ', in pages' if paged else '')
 
 
 def million(folder, suite, name):
@@ -880,6 +894,117 @@ def damaged(folder, suite):
     return '%d flipped bits' % flips
 
 
+def hostile_pages(folder, suite, name):
+    """Wrong pages are refused before anything is written."""
+    x = Grown(suite, folder, name, OWN[name])
+    state = x.state(pages=16)
+    pages, numbers = state.pages, state.pages.numbers
+    x.grow(state, np.full(x.answer.expected.shape, np.nan), [50, 35], always(50))
+    pages.mine = False   # the test gives numbers from here on
+    numbers[:, 3:5] = [[pages.free.pop(), pages.free.pop()] for _ in range(2)]
+    new = [a[:, :, 50:64] for a in (x.q, x.k, x.v)]
+    kept = state.block.copy(), pages.memory.copy(), numbers.copy()
+
+    def refuses(why, error, lengths=None):
+        got, out = state.try_extend(*new, lengths)
+        check(got == error, '%s: extend returned %d' % (why, got))
+        check(np.isnan(out).all() and (state.block == kept[0]).all() and (pages.memory == kept[1]).all(),
+              why + ': something was written')
+        numbers[:] = kept[2]
+        pages.tokens, pages.row, pages.count = 16, numbers.shape[1], kept_count
+
+    kept_count = pages.count
+    for b, place, number, why in ((0, 3, -1, 'no page for new tokens'), (0, 1, -1, 'a page that was freed'),
+                                  (1, 2, pages.count, 'a number out of range'), (1, 0, -2 ** 31, 'a negative number'),
+                                  (0, 1, numbers[0, 0], 'a page twice in one table'),
+                                  (0, 3, numbers[0, 1], 'new tokens in a page with other tokens of the sequence'),
+                                  (0, 3, numbers[1, 1], 'new tokens in a page of another sequence'),
+                                  (1, 2, numbers[0, 3], 'a page that two sequences append to')):
+        numbers[b, place] = number
+        refuses(why, EPAGES)
+    numbers[1, 1] = numbers[0, 3]
+    refuses('a page of a sequence without new tokens', EPAGES, [1, 0])
+    pages.row = 3
+    refuses('a table that is too short', ECAPACITY)
+    pages.count = int(max(numbers[:, :4].max(0)))
+    refuses('too few pages', EPAGES)
+    for tokens in 15, 257, 0, -16:
+        pages.tokens = tokens
+        refuses('pages of %d tokens' % tokens, EPAGES)
+    pages.tokens = 32
+    refuses('pages of another size', ESTATE)
+    pages.bytes -= 128
+    refuses('pages that are too small', EPAGES)
+    pages.bytes += 64
+    pages.base += 8
+    refuses('pages that are not aligned', EALIGN)
+    pages.base -= 8
+    pages.table = None
+    refuses('no table', EPOINTER)
+    pages.table = numbers.ctypes.data
+    alone = x.state()
+    check(alone.copy(0, state, 0) == ESTATE, 'a state without pages took a sequence of pages')
+    numbers[1, 2:] = -1   # the numbers after a sequence's last page are not used
+    check(state.try_extend(*new, [14, 0])[0] == 0 and state.length(0) == 64, 'good pages were refused')
+
+
+def shares_pages(folder, suite, name):
+    """A sequence that shares pages of another gives the bits that it gives with separate pages. Sequences may end, and
+    others take their pages."""
+    x = Grown(suite, folder, name, OWN[name])
+    for array in x.q, x.k, x.v: array[1, :, :70] = array[0, :, :70]
+    for word, (batch, axis) in x.of_tokens.items():
+        if batch: x.P[word].swapaxes(1, axis)[1, :70] = x.P[word].swapaxes(1, axis)[0, :70]
+    outs = []
+    for shared in False, True:
+        state, out = x.state(pages=16, threads=3), np.full(x.answer.expected.shape, np.nan)
+        pages = state.pages
+        x.rng = np.random.default_rng(5)
+        x.grow(state, out, [70, 0], always(64))
+        if shared:
+            check(state.copy(1, state, 0) == 0 and state.length(1) == 70, 'copy failed')
+            pages.numbers[1, :4] = pages.numbers[0, :4]
+            pages.numbers[1, 4] = pages.free.pop()   # the caller copies the last page, which gets other tokens
+            page = [pages.base - pages.memory.ctypes.data + int(n) * pages.bytes for n in pages.numbers[:, 4]]
+            pages.memory[page[1]:page[1] + pages.bytes] = pages.memory[page[0]:page[0] + pages.bytes]
+            out[1, :, :70] = out[0, :, :70]
+        else:
+            x.grow(state, out, [70, 70], always(64))
+        x.grow(state, out, [x.n - 40, x.n], always(30))
+        gone = set(pages.numbers[0, :-(-(x.n - 40) // 16)].tolist()) - set(pages.numbers[1].tolist())
+        check(state.truncate(0, 0) == 0, 'truncate failed')   # another sequence begins, in the pages of the first
+        pages.free = sorted(gone) + pages.free
+        x.grow(state, out, [x.n, x.n], always(60))
+        outs.append(out)
+    check(np.array_equal(*outs), 'other bits where pages are shared')
+    return 'error %.2g' % (np.abs(outs[1][0] - x.answer.expected[0]).max() / np.abs(x.answer.expected[0]).max())
+
+
+def frees_pages(folder, suite, name):
+    """A window does not need the pages before it."""
+    x = Grown(suite, folder, name, OWN[name], n=LONG[name])
+    with open(os.path.join(folder, name + '.c')) as f:
+        back = int(re.search(r'max\(0, length - (\d+) - \d+\)', f.read()).group(1))
+    first = SINKS.get(name, (0,))[0]
+    state, out = x.state(pages=16, threads=2), np.full(x.answer.expected.shape, np.nan)
+    pages, freed = state.pages, 0
+    for upto in range(20, x.n + 1, 20):
+        x.grow(state, out, [upto, upto], some_sizes(np.random.default_rng(upto)))
+        for b in range(2):
+            for place in range(-(-first // 16), max(0, upto - back - first) // 16):
+                number = int(pages.numbers[b, place])
+                if number < 0: continue
+                at = pages.base - pages.memory.ctypes.data + number * pages.bytes
+                pages.memory[at:at + pages.bytes] = 0xFF
+                pages.free.insert(0, number)
+                pages.numbers[b, place] = -1
+                freed += 1
+    wrong, part, _ = x.answer.judge(out[:, :, :x.n], 2, x.beside)
+    check(not wrong, wrong)
+    check(freed > 10, 'only %d pages were freed' % freed)
+    return '%d pages freed' % freed
+
+
 def emitted(folder, suite, name, *options):
     spec, path = OWN[name], os.path.join(folder, name + '.yaml')
     with open(path, 'w') as f:
@@ -895,10 +1020,11 @@ def silent(folder, suite, name):
         check(done.returncode == 0 and not done.stderr, done.stderr[-3000:])
 
 
-def sanitized(folder, suite, name, target=best_target()):
+def sanitized(folder, suite, name, target=best_target(), *more):
     """Runs the functions of a state under sanitizers, which check all memory accesses."""
     c, spec = emitted(folder, suite, name, '--target', target), OWN[name]
-    params = ['-DIDS'] if 'document' in str(spec) else ['-DPARAMS'] if 'favor' in str(spec) or 'sketch' in str(spec) \
+    params = list(more)
+    params += ['-DIDS'] if 'document' in str(spec) else ['-DPARAMS'] if 'favor' in str(spec) or 'sketch' in str(spec) \
         else ['-DARRAYS'] if 'arrays' in spec else []
     if 'delta' in spec:
         with open(c) as f:
@@ -946,6 +1072,12 @@ def main():
             'rows_sinks', 'decay_softmax', 'decay_ring', 'decay_sinks_only':
         suite.case('remembers/' + name, remembers, suite, name)
     suite.case('damaged', damaged, suite)
+    for name in 'prepared_rope', 'rows':
+        suite.case('hostile_pages/' + name, hostile_pages, suite, name)
+    for name in 'prepared_rope', 'sink', 'values_prepared', 'unprepared_f16', 'padded':
+        suite.case('shares_pages/' + name, shares_pages, suite, name)
+    for name in 'ring', 'sinks', 'sinks_rope':
+        suite.case('frees_pages/' + name, frees_pages, suite, name)
     for name in 'carried_documents', 'ring', 'sinks', 'values', 'values_carried', 'padded', 'rows_sinks', \
             'rows_carried', 'delta', 'decay', 'decay_elements', 'decay_softmax', 'decay_ring', 'decay_sinks_only', 'delta_gates':
         suite.case('silent/' + name, silent, suite, name)
@@ -953,6 +1085,8 @@ def main():
             'values', 'values_bf16', 'rows_of_sequences', 'rows_ids_carried', 'rows_ring', 'rows_sinks', 'rows_carried', 'rows', 'delta', \
             'decay', 'decay_elements', 'decay_softmax', 'decay_ring', 'decay_sinks', 'decay_sinks_only', 'delta_gates':
         suite.case('sanitized/' + name, sanitized, suite, name)
+    for name in 'prepared_halves', 'sinks', 'values_bf16', 'values_prepared':
+        suite.case('sanitized/%s/pages' % name, sanitized, suite, name, best_target(), '-DPAGES=16')
     # rows of values end within a cache line
     suite.case('sanitized/carried_wide/generic', sanitized, suite, 'carried_wide', 'generic')
     return suite.run()

@@ -1,6 +1,7 @@
 /* Calls the functions of a decoding state under sanitizers. Every array has exactly the needed size.
  * - The build sets KERNEL and ELEMENT.
- * - For parameters, it also sets IDS, PARAMS or ARRAYS. */
+ * - For parameters, it also sets IDS, PARAMS or ARRAYS.
+ * - PAGES is the number of tokens of a page, if rows are in pages. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,31 @@ static void arrays_of(const struct attn_kernel *kernel, const struct attn_proble
 }
 #endif
 
+#ifdef PAGES
+#include <sanitizer/asan_interface.h>
+enum { ROW = (CAPACITY + PAGES - 1) / PAGES };
+static int32_t table[BATCH][ROW];
+
+/* Gives each sequence separate pages. A function that uses a page without tokens is stopped. */
+static void use_pages(const struct attn_kernel *kernel, struct attn_problem *p, const int64_t *length)
+{
+    static struct attn_pages pages = {.count = BATCH * ROW, .tokens = PAGES, .table = table[0], .row = ROW};
+    p->pages = &pages;
+    if (!pages.base) {
+        pages.bytes = kernel->page(p) + 64;
+        pages.base = aligned_alloc(64, pages.bytes * BATCH * ROW);
+    }
+    __asan_poison_memory_region(pages.base, pages.bytes * BATCH * ROW);
+    for (int b = 0; b < BATCH; b++)
+        for (int x = 0; x < ROW; x++) {
+            const int tokens = x * PAGES < length[b];
+            table[b][x] = tokens ? b + BATCH * (ROW - 1 - x) : -1 - x;
+            if (tokens)
+                __asan_unpoison_memory_region((char *)pages.base + (size_t)table[b][x] * pages.bytes, pages.bytes - 64);
+        }
+}
+#endif
+
 /* Appends p->n_q tokens to a state. Returns the kernel's result. */
 static int extend(const struct attn_kernel *kernel, const struct attn_problem *p, void *params, void *state,
                   void *workspace)
@@ -94,6 +120,9 @@ int main(void)
     for (int k = 0; k < BATCH * CAPACITY; k++) ids[k] = k % CAPACITY / 21;
     params.document = ids;
 #endif
+#ifdef PAGES
+    use_pages(kernel, &p, (int64_t[BATCH]){0});
+#endif
     const size_t bytes = kernel->state(&p), work = kernel->extend_workspace(&p);
     void *const state = aligned_alloc(64, bytes), *const other = aligned_alloc(64, bytes),
                 *const workspace = aligned_alloc(64, (work + 63) / 64 * 64);
@@ -119,6 +148,9 @@ int main(void)
         }
         p.n_q = most;
         p.lengths = lengths;
+#ifdef PAGES
+        use_pages(kernel, &p, length);
+#endif
         bad |= extend(kernel, &p, &params, state, workspace);
         for (int b = 0; b < BATCH; b++) bad |= kernel->state_length(&p, state, b) != length[b];
         bad |= kernel->state_copy(&p, other, step % BATCH, state, (step / 2) % BATCH);

@@ -74,7 +74,7 @@ class Problem(ctypes.Structure):
         ('capacity', ctypes.c_int64), ('lengths', ctypes.c_void_p), ('state_bytes', ctypes.c_size_t),
         ('start', ctypes.c_int64), ('team', ctypes.c_void_p), ('seed', ctypes.c_uint64), ('statistics', ctypes.c_void_p),
         ('statistics_at', Strides), ('rewind', ctypes.c_int64), ('key_heads', ctypes.c_int64), ('query_start', ctypes.c_void_p),
-        ('foldable', ctypes.c_int), ('cu_seqlens', ctypes.c_void_p), ('room', ctypes.c_int64 * 32)]
+        ('foldable', ctypes.c_int), ('cu_seqlens', ctypes.c_void_p), ('pages', ctypes.c_void_p), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
         """Sets the array [batch, heads, queries] to which the next calls write statistics, or None."""
@@ -109,7 +109,7 @@ class Description(ctypes.Structure):
         ('tiles_of_mask', ctypes.c_void_p)] + [
         (n, ctypes.c_int64) for n in ('before', 'after', 'period')] + [
         ('names_heads', ctypes.c_int), ('state_chunk', ctypes.c_void_p),
-        ('key_dtype', ctypes.c_int), ('value_dtype', ctypes.c_int)]
+        ('key_dtype', ctypes.c_int), ('value_dtype', ctypes.c_int), ('page', ctypes.c_void_p)]
 
 
 # The types of keys and values, by their numbers in enum attn_dtype.
@@ -255,16 +255,43 @@ class Kernel:
         return x.astype(self.dtype)
 
 
+class Pages(ctypes.Structure):
+    """struct attn_pages, with memory for `count` pages and a table of [batch, row] numbers."""
+    _fields_ = [('base', ctypes.c_void_p)] + [(n, ctypes.c_int64) for n in ('bytes', 'count', 'tokens')] + [
+        ('table', ctypes.c_void_p), ('row', ctypes.c_int64)]
+
+    def __init__(self, problem, page, count, tokens, row, seed=0):
+        super().__init__(count=count, tokens=tokens, row=row)
+        self.mine = True   # extend() takes pages for new tokens
+        problem.pages = ctypes.addressof(self)
+        self.bytes = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(page)(ctypes.byref(problem))
+        if self.bytes == 0: return
+        self.bytes += 64
+        self.memory = np.full(self.bytes * count + 64, 0xFF, np.uint8)   # NaN
+        self.base = self.memory.ctypes.data + -self.memory.ctypes.data % 64
+        self.numbers = np.full((problem.batch, row), -77, np.int32)
+        self.table = self.numbers.ctypes.data
+        self.free = list(np.random.default_rng(seed).permutation(count))
+
+    def grow(self, b, length, new):
+        """Gives sequence b pages for `new` tokens more."""
+        for x in range(-(-length // self.tokens), -(-(length + new) // self.tokens)): self.numbers[b, x] = self.free.pop()
+
+
 class State:
     """A state of a kernel. Methods have the names and results of the kernel's functions."""
 
     def __init__(self, kernel, P, batch, heads, kv_heads, capacity=0, threads=2, vouch=False, first=0, rewind=0,
-                 foldable=0):
+                 foldable=0, pages=0):
         about = kernel.about
         self.kernel, self.threads = kernel, threads
         self.params, self.keep = kernel.parameters(P)
         self.problem = Problem(batch, heads, kv_heads, threads=threads, capacity=capacity, start=first,
                                rewind=rewind, foldable=foldable)
+        self.pages = None
+        if pages:   # the tokens of a page
+            row = -(-capacity // pages) + 1
+            self.pages = Pages(self.problem, about.page, batch * row + 3, pages, row)
         problem = ctypes.byref(self.problem)
         self.bytes = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(about.state)(problem)
         check(self.bytes > 0, 'a state of no bytes')
@@ -320,6 +347,10 @@ class State:
         problem.lengths = None if counts is None else counts.ctypes.data
         ends = None if ends is None else np.array(ends, np.int64)
         problem.cu_seqlens = None if ends is None else ends.ctypes.data
+        if self.pages and self.pages.mine:
+            for b in range(problem.batch):
+                new = k.shape[2] if lengths is None else lengths[b]
+                self.pages.grow(b, self.length(b), int(new if ends is None else ends[b + 1] - ends[b]))
         problem.workspace_bytes = self.needed(ctypes.byref(problem))
         memory = np.full(problem.workspace_bytes + 64, 0xFF, np.uint8)
         workspace = memory[-memory.ctypes.data % 64:]

@@ -1344,7 +1344,7 @@ const struct attn_kernel SPEC_kernel = {
     .state = SPEC_state, .state_init = SPEC_state_init, .extend_workspace = SPEC_extend_workspace,
     .extend = extend_any, .state_length = SPEC_state_length, .state_min_length = SPEC_state_min_length,
     .state_truncate = SPEC_state_truncate, .state_copy = SPEC_state_copy,
-    .state_fold = SPEC_state_fold,
+    .state_fold = SPEC_state_fold, .page = SPEC_page,
 #endif
 #if VALUES_ARE_KEYS
     .values_are_keys = 1,

@@ -65,6 +65,13 @@ struct call { /* the arguments of a call; all threads read the same struct */
 #if OWN_PARAMS
     struct SPEC_params own; /* `params`, with arrays of integers in a state */
 #endif
+#if PAGED
+    /* - pages: the caller's pages, or NULL
+       - page: for each sequence, the numbers of its pages
+       Pointers to arrays of keys are addresses of the first head's rows in page 0. */
+    const struct attn_pages *pages;
+    const int32_t *page;
+#endif
 #if NUMBERED
     /* extend computes some sequences of the batch at a time. first_sequence is the first of them. other_sequences is
        the number of sequences that are not computed. */
@@ -92,6 +99,29 @@ INLINE double max_real(double a, double b) { return a > b || a != a ? a : b; }
 INLINE int64_t truncated(double x) { return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62); }
 #endif
 
+#if PAGED
+/* Returns the address of rows `from` to `to` - 1 of an array as the address of row 0. `rows` is the address of the
+   head's first row in page 0, and `row` the bytes of a row. Rows on several pages are copied to `copy`. */
+INLINE const void *paged_rows(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t from,
+    int64_t to, unsigned char *copy)
+{
+    const struct attn_pages *const p = call->pages;
+    const int32_t *const page = call->page + sequence * p->row;
+    const int64_t tokens = p->tokens, first = from / tokens;
+    const uintptr_t base = (uintptr_t)rows;
+    if (to <= (first + 1) * tokens)
+        return (const void *)(base + (uintptr_t)page[first] * p->bytes - (uintptr_t)(first * tokens * row));
+    for (int64_t at = from, end; at < to; at = end) {
+        const int64_t number = at / tokens;
+        end = min(to, (number + 1) * tokens);
+        memcpy(copy + (at - from) * row,
+            (const void *)(base + (uintptr_t)page[number] * p->bytes + (uintptr_t)((at - number * tokens) * row)),
+            (size_t)((end - at) * row));
+    }
+    return (const void *)((uintptr_t)copy - (uintptr_t)(from * row));
+}
+
+#endif
 #if SIZES
 /* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
 INLINE size_t bytes_times(size_t bytes, int64_t n)

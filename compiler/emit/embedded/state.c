@@ -19,6 +19,7 @@ struct state_header {
     int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
     int64_t key_heads; /* heads of k */
     int64_t foldable;  /* 1 if the sums of each head are followed by their transition */
+    int64_t page;      /* the tokens of a page, or 0 if the state has the rows */
     uint64_t bytes; /* size of the state */
     uint64_t check; /* a hash of the members above and of the sequences */
 };
@@ -120,6 +121,39 @@ static struct rows rows_in(const struct places *at, int64_t b)
     return made;
 }
 
+#if PAGED
+/* ==== pages ==== */
+/* A page has the rows of all arrays, one array after the other: [heads, tokens, …]. */
+enum { MIN_PAGE = 16, MAX_PAGE = 256 };
+
+/* Returns the bytes of a page. Sets offset[a] to the offset of array a, if `offset` is not NULL. */
+static size_t bytes_of_page(const struct attn_problem *p, size_t *offset)
+{
+    size_t bytes = 0;
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const int64_t heads = heads_with_rows(a, p->heads, p->kv_heads, heads_of_keys(p));
+        if (offset) offset[a] = bytes;
+        bytes = bytes_plus(bytes, whole_lines(bytes_times((size_t)row_bytes_of[a], heads * p->pages->tokens)));
+    }
+    return bytes;
+}
+
+/* Returns the addresses and strides of the rows in page 0. */
+static struct rows rows_in_page(const struct attn_problem *p)
+{
+    size_t offset[ROW_ARRAYS];
+    struct rows made = {{NULL}, {{0, 0, 0}}};
+    bytes_of_page(p, offset);
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const int64_t row = row_bytes_of[a], head = p->pages->tokens * row,
+            heads = heads_with_rows(a, p->heads, p->kv_heads, heads_of_keys(p));
+        made.at[a] = (unsigned char *)p->pages->base + offset[a];
+        made.strides[a] = (struct attn_strides){heads * head, head, row};
+    }
+    return made;
+}
+
+#endif
 #if CARRIED
 #if TRANSITIONS
 /* Returns the version for states without transitions. */
@@ -244,7 +278,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     memset(header, 0, sizeof *header);
     memcpy(header->magic, magic, sizeof header->magic);
     memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 5;
+    header->format = 6;
     header->byte_order = 0x01020304;
     header->fingerprint = FINGERPRINT;
     header->dtype = DTYPE;
@@ -254,12 +288,18 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->heads = p->heads;
     header->kv_heads = p->kv_heads;
     header->key_heads = heads_of_keys(p);
+#if PAGED
+    if (p->pages && (p->pages->tokens < MIN_PAGE || p->pages->tokens > MAX_PAGE)) return ATTN_EPAGES;
+    if (p->pages) header->page = p->pages->tokens;
+#else
+    if (p->pages) return ATTN_EPAGES;
+#endif
 #if BY_CAPACITY
     if (p->capacity < 0) return ATTN_EPROBLEM;
 #if MAX_LENGTH
     if (p->capacity > MAX_LENGTH) return ATTN_ELENGTH;
 #endif
-    header->capacity = header->rows = p->capacity;
+    header->capacity = header->rows = header->page ? 0 : p->capacity;
 #else
     if (p->rewind < 0) return ATTN_EPROBLEM;
     if (p->rewind > INT64_MAX / 4) return ATTN_ESIZE;
@@ -268,7 +308,7 @@ static int describe(const struct attn_problem *problem, const struct version *th
     header->earlier = (p->rewind + this->chunk - 1) / this->chunk;
     header->rewind = header->earlier * this->chunk;
 #endif
-    header->rows = ROWS_KEPT + header->rewind;
+    header->rows = header->page ? 0 : ROWS_KEPT + header->rewind;
 #endif
 #if TRANSITIONS
     header->foldable = p->foldable != 0;
@@ -362,8 +402,7 @@ static int open_state(const struct attn_problem *problem, const struct version *
         const struct sequence s = places->sequence[b];
         if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
             s.first > first_needed(&s, 0) || s.length < s.summed || s.min_length < s.start ||
-            s.min_length > s.length ||
-            s.length - s.first > expected.rows)
+            s.min_length > s.length || (!expected.page && s.length - s.first > expected.rows))
             return ATTN_ESTATE;
     }
     return 0;
@@ -445,6 +484,9 @@ int64_t SPEC_state_min_length(const struct attn_problem *problem, const void *st
     if (error) return error;
     if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
     const struct sequence s = at.sequence[sequence];
+#if PAGED
+    if (problem->pages) return s.start;
+#endif
 #if CARRIED
     return max(s.oldest, s.min_length);
 #elif BY_CAPACITY
@@ -519,7 +561,7 @@ static void copy_sequence(const struct attn_problem *problem, const struct versi
     (void)this;
 #endif
     const struct rows t = rows_in(target, to), f = rows_in(source, from);
-    for (int a = 0; a < ROW_ARRAYS; a++)
+    for (int a = 0; a < ROW_ARRAYS && !source->header->page; a++)
         for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
             const int64_t before = rows_before(a) * row_bytes_of[a];
             memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
@@ -984,6 +1026,10 @@ struct appending {
 #if ROUNDS_PREPARED
     unsigned char *prepared; /* memory for prepared keys before they are rounded */
 #endif
+#if PAGED
+    const struct attn_pages *pages; /* or NULL */
+    struct rows page;               /* the rows in page 0 */
+#endif
 #if PREFIX_SUMS && UNCOPIED
     /* sums: memory for prefix sums, of_sums: its bytes for a sequence, piece: the tokens that it has room for */
     unsigned char *sums;
@@ -992,10 +1038,29 @@ struct appending {
 #endif
 };
 
-/* Returns the bytes of the workspace for the lists of growths and jobs. */
+/* Returns the bytes of the workspace for the lists of growths and jobs, and for the sequences that have a page. */
 static size_t bytes_of_growths(const struct attn_problem *p)
 {
-    return whole_lines(bytes_times(sizeof(struct growth) + sizeof(struct job), p->batch));
+    const size_t lists = whole_lines(bytes_times(sizeof(struct growth) + sizeof(struct job), p->batch));
+#if PAGED
+    if (p->pages) return bytes_plus(lists, whole_lines(bytes_times(2 * sizeof(int32_t), p->pages->count)));
+#endif
+    return lists;
+}
+
+/* Returns the bytes of a page, or 0 for an error. */
+size_t SPEC_page(const struct attn_problem *problem)
+{
+#if PAGED
+    struct state_header header;
+    const struct version this = extend_version(problem);
+    if (!problem || !problem->pages || describe(problem, &this, &header)) return 0;
+    const size_t bytes = bytes_of_page(problem, NULL);
+    return bytes_fit(bytes) ? bytes : 0;
+#else
+    (void)problem;
+    return 0;
+#endif
 }
 
 size_t SPEC_extend_workspace(const struct attn_problem *problem)
@@ -1073,6 +1138,129 @@ SEQUENCES_OF_ROWS_OF_QUERIES
 #endif
 }
 
+/* Stores the rows of n tokens after the first `length` tokens in `to`, from row to_row on. Keys are prepared and rows are
+   rounded first, if the state stores them so. Returns 0 or an error. */
+static int store_rows(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
+    int64_t length, int64_t n, const struct appending *x)
+{
+    (void)length;
+    (void)x;
+#if ROUNDS_PREPARED
+    const int error = remember_prepared_rounded(to, to_row, from, call, length, n, x->threads, x->prepared, x->work);
+    if (error) return error;
+#elif PREPARED
+    const int error = remember_prepared(to, to_row, from, call, length, n, x->threads, x->work);
+    if (error) return error;
+#endif
+#if STORES
+    for (int a = PREPARED; a < SUMS; a++)
+        (rounded_to[a].elements ? remember_rounded : remember)(to, to_row, from, 0, n, a, call->p.batch);
+#else
+    for (int a = PREPARED; a < SUMS; a++) remember(to, to_row, from, 0, n, a, call->p.batch);
+#endif
+    return 0;
+}
+
+#if PAGED
+/* Stores the rows of a sequence's new tokens in its pages, and lets the call read them there. Returns 0 or an error. */
+static int fill_pages(struct growth *g, const struct appending *x)
+{
+    struct call *const call = &g->call;
+    const int64_t tokens = x->pages->tokens;
+    call->pages = x->pages;
+    call->page = x->pages->table + g->b * x->pages->row;
+    for (int64_t done = 0, n; done < g->left; done += n) {
+        const int64_t at = g->s.length + done, row = at % tokens;
+        const struct rows given = from_row(g->given, done);
+        struct rows page = x->page;
+        n = min(g->left - done, tokens - row);
+        for (int a = 0; a < ROW_ARRAYS; a++) page.at[a] += (size_t)call->page[at / tokens] * x->pages->bytes;
+        const int error = store_rows(&page, row, &given, call, at, n, x);
+        if (error) return error;
+    }
+    struct rows rows = x->page;
+    for (int a = 0; a < ROW_ARRAYS; a++) rows.strides[a].batch = 0; /* all sequences are in the same pages */
+    set_rows(call, &rows);
+    return 0;
+}
+
+/* Returns the number of pages that contain n tokens. */
+static int64_t pages_of(const struct attn_pages *g, int64_t n) { return (n + g->tokens - 1) / g->tokens; }
+
+/* Checks the pages of a call, before anything is written. For each page, `list` gets the sequence that writes it and
+   the last sequence that has it. Returns 0 or an error. */
+static int check_pages(const struct attn_problem *p, const struct places *at, int32_t *list)
+{
+    const struct attn_pages *const g = p->pages;
+    int32_t *const writer = list, *const reader = list + g->count;
+    memset(list, 0, (size_t)g->count * 2 * sizeof *list);
+    for (int64_t b = 0; b < p->batch; b++) {
+        const int64_t length = at->sequence[b].length, n = new_tokens_of(p, b);
+        if (n > 0 && pages_of(g, length + n) > g->row) return ATTN_ECAPACITY;
+        for (int64_t x = length / g->tokens; n > 0 && x < pages_of(g, length + n); x++) {
+            const int32_t page = g->table[b * g->row + x];
+            if (page < 0 || page >= g->count || writer[page]) return ATTN_EPAGES;
+            writer[page] = (int32_t)b + 1;
+        }
+    }
+    for (int64_t b = 0; b < p->batch; b++) {
+        const int64_t n = new_tokens_of(p, b), length = at->sequence[b].length, end = pages_of(g, length + n);
+#if BY_CAPACITY
+        const int64_t first = 0, last = 0;
+#else
+        /* Queries read the keys before `first` and those from `last` on. */
+        const int64_t first = READ_FIRST, last = max(0, length - READ_BACK - READ_FIRST);
+#endif
+        for (int64_t x = 0; x < min(end, g->row); x++) {
+            const int32_t page = g->table[b * g->row + x];
+            if (page < 0 || page >= g->count) {
+                if (n > 0 && (x * g->tokens < first || (x + 1) * g->tokens > last)) return ATTN_EPAGES;
+                continue;
+            }
+            if (writer[page] && writer[page] != b + 1) return ATTN_EPAGES;
+            if (reader[page] == b + 1) return ATTN_EPAGES;
+            reader[page] = (int32_t)b + 1;
+        }
+    }
+    return 0;
+}
+
+#endif
+/* Sets the sizes of the call for a piece of m tokens, and chooses its version. Returns 0 or an error. */
+static int choose_version(struct growth *g, const struct appending *x, int64_t m)
+{
+    struct call *const call = &g->call;
+    const struct sequence *const s = &g->s;
+    (void)x;
+    g->m = m;
+    call->p.n_q = m;
+    call->p.n_k = s->length + m;
+#if PREFIX_SUMS
+    call->log_decay_q = call->log_decay_k + s->length * PREFIX_ROW;
+    call->log_decay_q_low = call->log_decay_k_low + s->length * PREFIX_ROW;
+#endif
+#if READ_FIRST
+    call->dropped = s->first;
+#endif
+#if CARRIED
+    call->start = s->start;
+    call->summed = s->summed;
+    g->this = *x->extends;
+#else
+#if FEW
+    g->this = ATTENDING(call->p.n_k, rows_of(&call->p), call->p.n_q);
+#else
+    g->this = ATTENDING(call->p.n_k);
+#endif
+    if (!runs(&g->this)) return ATTN_EMACHINE;
+#endif
+#if BY_HEADS
+    g->p = call->p;
+    if (x->asked && g->this.by_heads) heads_as_queries(&call->p);
+#endif
+    return 0;
+}
+
 /* Prepares the call for the next tokens of a growth: as many as its state can take before other rows leave it.
    Returns 0 or an error. */
 static int begin_piece(struct growth *g, const struct appending *x)
@@ -1097,6 +1285,12 @@ static int begin_piece(struct growth *g, const struct appending *x)
     }
 #endif
     g->in_place = 0;
+#if PAGED
+    if (x->pages) {
+        const int error = fill_pages(g, x);
+        return error ? error : choose_version(g, x, m);
+    }
+#endif
 #if UNCOPIED
     /* The call's arrays may contain all rows that are needed. */
     g->in_place = first_needed(s, rewind) >= s->length - g->given_tokens;
@@ -1126,57 +1320,17 @@ static int begin_piece(struct growth *g, const struct appending *x)
             s->first = needed;
         }
         m = min(m, rows - (s->length - s->first));
-#if ROUNDS_PREPARED
-        const int error = remember_prepared_rounded(
-            &kept, s->length - s->first, &g->given, call, s->length, m, x->threads, x->prepared, x->work);
-        if (error) return error;
-#elif PREPARED
-        const int error =
-            remember_prepared(&kept, s->length - s->first, &g->given, call, s->length, m, x->threads, x->work);
-        if (error) return error;
-#endif
 #if PREFIX_SUMS
         const int failed =
             remember_sums(&kept, s->length - s->first, &g->given, call, s->length, m, x->threads, x->work);
         if (failed) return failed;
 #endif
-#if STORES
-        for (int a = PREPARED; a < SUMS; a++)
-            (rounded_to[a].elements ? remember_rounded : remember)(
-                &kept, s->length - s->first, &g->given, 0, m, a, g->count);
-#else
-        for (int a = PREPARED; a < SUMS; a++) remember(&kept, s->length - s->first, &g->given, 0, m, a, g->count);
-#endif
+        const int error = store_rows(&kept, s->length - s->first, &g->given, call, s->length, m, x);
+        if (error) return error;
         const struct rows numbered = from_row(kept, -s->first);
         set_rows(call, &numbered);
     }
-    g->m = m;
-    call->p.n_q = m;
-    call->p.n_k = s->length + m;
-#if PREFIX_SUMS
-    call->log_decay_q = call->log_decay_k + s->length * PREFIX_ROW;
-    call->log_decay_q_low = call->log_decay_k_low + s->length * PREFIX_ROW;
-#endif
-#if READ_FIRST
-    call->dropped = s->first;
-#endif
-#if CARRIED
-    call->start = s->start;
-    call->summed = s->summed;
-    g->this = *x->extends;
-#else
-#if FEW
-    g->this = ATTENDING(call->p.n_k, rows_of(&call->p), call->p.n_q);
-#else
-    g->this = ATTENDING(call->p.n_k);
-#endif
-    if (!runs(&g->this)) return ATTN_EMACHINE;
-#endif
-#if BY_HEADS
-    g->p = call->p;
-    if (x->asked && g->this.by_heads) heads_as_queries(&call->p);
-#endif
-    return 0;
+    return choose_version(g, x, m);
 }
 
 /* Counts the tokens of the piece that the call has computed, and makes the next tokens the new ones. */
@@ -1304,6 +1458,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
 #if SHARES
     call.sharing = sharing_of(&call.p);
 #endif
+    struct appending x = {.extends = &this, .at = &at};
     int64_t tokens = 0;
 #if IDS_OF_CAPACITY
     if (call.p.capacity < 0) return ATTN_EPROBLEM;
@@ -1319,6 +1474,20 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
 #if ROWS_APART
     if (ROW_IS_APART) return ATTN_EPROBLEM; /* the elements of a stored row must be contiguous */
 #endif
+#if PAGED
+    x.pages = problem->pages;
+    if (x.pages) {
+        if (!x.pages->base || !x.pages->table) return ATTN_EPOINTER;
+        if ((uintptr_t)x.pages->base % 64 || x.pages->bytes % 64) return ATTN_EALIGN;
+        if (x.pages->count < 0 || x.pages->row < 0 || x.pages->count > INT32_MAX ||
+            x.pages->bytes < bytes_of_page(&call.p, NULL))
+            return ATTN_EPAGES;
+        if (!bytes_fit(bytes_times(x.pages->bytes, x.pages->count)) ||
+            !bytes_fit(bytes_times(bytes_times(sizeof(int32_t), x.pages->row), call.p.batch)))
+            return ATTN_ESIZE;
+        x.page = rows_in_page(&call.p);
+    }
+#endif
     /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */
     const int64_t row_strides[GIVEN] = {KEPT_ROW_STRIDES};
     int64_t widest = max(HEAD_DIM, VALUE_DIM);
@@ -1332,7 +1501,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
         if (n > MAX_LENGTH - length) return ATTN_ECAPACITY;
 #endif
 #if BOUNDED
-        if (n > call.p.capacity - length) return ATTN_ECAPACITY;
+        if (n > call.p.capacity - length && (IDS_OF_CAPACITY || !problem->pages)) return ATTN_ECAPACITY;
 #endif
 #if IDS_IN_ORDER
         const int64_t last = max(length - 1, 0); /* The ids of earlier tokens have already been checked. */
@@ -1351,7 +1520,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
     size_t first = bytes_of_growths(problem);
-    struct appending x = {.extends = &this, .at = &at, .asked = asked};
+    x.asked = asked;
 #if PREFIX_SUMS && UNCOPIED
     x.sums = (unsigned char *)workspace + first;
     x.piece = piece_of_call(&call.p, &this);
@@ -1369,12 +1538,20 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     if (given && given < bytes * (size_t)x.threads) return ATTN_EWORKSPACE;
     struct growth *const growth = (struct growth *)workspace;
     struct job *const job = (struct job *)(void *)(growth + call.p.batch);
+#if PAGED
+    if (x.pages) {
+        unsigned char *const lists = (unsigned char *)workspace + bytes_of_growths(problem);
+        error = check_pages(problem, &at,
+            (int32_t *)(void *)(lists - whole_lines(bytes_times(2 * sizeof(int32_t), x.pages->count))));
+        if (error) return error;
+    }
+#endif
     int64_t growths = 0;
     for (int64_t b = 0, end; b < call.p.batch; b = end) {
         const int64_t n = new_tokens_of(problem, b);
         end = b + 1;
 #if !IDS_OF_CAPACITY
-        while (end < call.p.batch && !problem->cu_seqlens && new_tokens_of(problem, end) == n &&
+        while (end < call.p.batch && !problem->cu_seqlens && !problem->pages && new_tokens_of(problem, end) == n &&
             memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
             end++;
 #endif

@@ -16,10 +16,11 @@ from typing import Any
 from ._call import MaskTiles, Outputs, Saved
 from ._compiler import CompilerError, SpecError
 from ._kernel import Kernel, Parameter, attention, compile_all, kernel, merge, tiles_of_mask
+from ._pages import Pages
 from ._state import State
 
 __version__ = "0.1.0"
-__all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Parameter", "Saved", "SpecError", "State", "attention", "compile_all",
+__all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Pages", "Parameter", "Saved", "SpecError", "State", "attention", "compile_all",
            "kernel", "merge", "tiles_of_mask"]
 
 

@@ -41,6 +41,8 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
                       "its state cannot go back that far, or another state cannot be appended there"),
     -15: (ValueError, "states, or results, of this kernel cannot be joined"),
     -16: (ValueError, "a table of tiles is for a mask of another shape or for other tiles, or is no table"),
+    -18: (ValueError, "a page's number is out of range, a page is twice in a table or gets tokens of two sequences, or the "
+                      "states of this kernel cannot be in pages"),
 }
 
 

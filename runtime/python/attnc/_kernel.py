@@ -18,6 +18,7 @@ from typing import Any, Iterable, Mapping, Sequence
 from ._array import AnyArray, Array
 from ._call import Binding, MaskTiles, Outputs, Saved, _is, _is_number, check_threads, tiles_without_kernel
 from ._compiler import Source, Spec
+from ._pages import Pages
 from ._state import State, loaded
 
 _LETTERS = {"batch": "B", "heads": "H", "kv_heads": "G"}
@@ -389,7 +390,8 @@ class Kernel:
                                 check_threads(threads))
 
     def state(self, batch: int = 1, *, capacity: int = 4096, start: int = 0, rewind: int = 0,
-              foldable: bool = False, seed: int | None = None, threads: int | None = None, **parameters: Array | float) -> State:
+              foldable: bool = False, pages: Pages | None = None, table: Array | None = None, seed: int | None = None,
+              threads: int | None = None, **parameters: Array | float) -> State:
         """A state of empty sequences. Its method extend(q, k, v) appends tokens: a whole prompt, or token by token.
 
         batch: the number of sequences
@@ -399,6 +401,9 @@ class Kernel:
         rewind: the number of tokens that truncate() can always remove, for example the tokens of a draft
         foldable: whether fold() will join the state with another state. Needed only for a spec with 'delta', whose
             state then also stores a matrix [features, features] for each head
+        pages, table: attnc.Pages for the keys and values, and an array of int32 [batch, n]: number x in the row of a
+            sequence is the page of its tokens from x * pages.tokens on. Each extend() reads the table. The caller gives
+            sequences pages for new tokens, lets them share earlier ones, and frees pages. `capacity` is not used.
         seed, threads, parameters: as for a call of the kernel; they apply to all calls of extend()
 
         Raises SpecError if the mask lets a query see later tokens."""
@@ -407,17 +412,18 @@ class Kernel:
                 raise ValueError(f"{word} is {value}; expected 0 or more")
         check_threads(threads)
         return State(self, self._with_state(), batch, capacity, start, rewind, foldable, self._seed(seed),
-                     threads, self._given(parameters))
+                     threads, self._given(parameters), pages, table)
 
-    def load_state(self, data: bytes, *, capacity: int = 4096, seed: int | None = None,
-                   threads: int | None = None, **parameters: Array | float) -> State:
+    def load_state(self, data: bytes, *, capacity: int = 4096, pages: Pages | None = None, table: Array | None = None,
+                   seed: int | None = None, threads: int | None = None, **parameters: Array | float) -> State:
         """A state from the bytes of State.tobytes(), made on this machine or on one with the same byte order.
 
         capacity: used only if the bytes contain no capacity; other arguments: as for state()
 
         Raises ValueError if the bytes are of another kernel, truncated or damaged."""
         check_threads(threads)
-        return loaded(self, self._with_state(), data, capacity, self._seed(seed), threads, self._given(parameters))
+        return loaded(self, self._with_state(), data, capacity, self._seed(seed), threads, self._given(parameters), pages,
+                      table)
 
 
 def tiles_of_mask(mask: Array) -> MaskTiles:

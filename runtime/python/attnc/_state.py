@@ -10,13 +10,14 @@ import threading
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
 
 from ._array import AnyArray, Array
+from ._pages import Pages
 from ._call import Binding, Calls, Outputs, _address_in, _aligned, _Call, _is, _is_number, key_of
 
 if TYPE_CHECKING:
     from ._kernel import Kernel
 
-# struct state_header of emitted C: batch, heads, kv_heads, capacity, rewind, key_heads, foldable
-_HEADER = struct.Struct("=112x4q32xq8xqq")
+# struct state_header of emitted C: batch, heads, kv_heads, capacity, rewind, key_heads, foldable, page
+_HEADER = struct.Struct("=112x4q32xq8xqqq")
 
 
 def _zeros(size: int) -> Any:
@@ -53,9 +54,12 @@ class State:
 
     def __init__(self, kernel: Kernel, binding: Binding, batch: int, capacity: int, start: int,
                  rewind: int, foldable: bool, seed: int | None, threads: int | None,
-                 given: Mapping[str, Any]) -> None:
+                 given: Mapping[str, Any], pages: Pages | None = None, table: Any = None) -> None:
         self.kernel, self.batch, self.capacity, self.start, self.rewind = kernel, batch, capacity, start, rewind
-        self.foldable = foldable
+        self.foldable, self.pages, self.table = foldable, pages, table
+        if (pages is None) != (table is None):
+            raise ValueError("pages and table: expected both, or none of them")
+        self._table = pages.table(table, batch) if pages else None
         self._binding, self._seed, self._threads, self._given = binding, seed, threads, given
         self._heads: tuple[int, int, int] | None = None  # H, G, and the heads of k if it has fewer than v, or 0
         self._memory: Any = None
@@ -74,6 +78,8 @@ class State:
         call.problem.batch, call.problem.capacity = self.batch, self.capacity
         call.problem.start, call.problem.rewind = self.start, self.rewind
         call.problem.foldable = self.foldable
+        if self._table is not None:
+            call.problem.pages = ctypes.addressof(self._table)
         call.sizes["B"], call.sizes["n_k"] = self.batch, self.capacity
         if self._heads:
             heads, kv_heads, key_heads = self._heads
@@ -87,6 +93,8 @@ class State:
         call = self._call()
         call.problem.heads, call.problem.kv_heads, call.problem.key_heads = heads, kv_heads, key_heads
         kernel, problem = self._binding.kernel, ctypes.byref(call.problem)
+        if self.pages is not None:
+            self.pages._take(call, self._table)
         size = kernel.state(problem)
         if not size:
             self._binding.check(-5)
@@ -264,7 +272,9 @@ class State:
             ctypes.byref(self._call().problem), _aligned(self._memory), _aligned(other._memory)))
 
     def copy(self) -> State:
-        """Returns a copy of the state."""
+        """Returns a copy of the state. A sequence in pages is copied with assign(), after its row of the table."""
+        if self.pages is not None:
+            raise ValueError("a state in pages: copy the rows of its table, and its sequences with assign()")
         made = State(self.kernel, self._binding, self.batch, self.capacity, self.start, self.rewind, self.foldable,
                      self._seed, self._threads, self._given)
         with self._lock:
@@ -284,17 +294,20 @@ class State:
 
 
 def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: int | None, threads: int | None,
-           given: Mapping[str, Any]) -> State:
+           given: Mapping[str, Any], pages: Pages | None, table: Any) -> State:
     """Returns a state from the bytes of tobytes(). `otherwise` is the capacity if the bytes contain none."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"{kernel.name}: data is a {type(data).__name__}; expected the bytes from State.tobytes()")
     data = bytes(data)
     if len(data) < _HEADER.size:
         binding.check(-12)
-    batch, heads, kv_heads, capacity, rewind, key_heads, foldable = _HEADER.unpack_from(data)
-    if min(batch, heads, kv_heads, capacity, rewind, key_heads, foldable) < 0:
+    batch, heads, kv_heads, capacity, rewind, key_heads, foldable, tokens = _HEADER.unpack_from(data)
+    if min(batch, heads, kv_heads, capacity, rewind, key_heads, foldable, tokens) < 0:
         binding.check(-12)
-    made = State(kernel, binding, batch, capacity or otherwise, 0, rewind, bool(foldable), seed, threads, given)
+    if tokens != (pages.tokens if pages else 0):
+        raise ValueError(f"the state is in pages of {tokens} tokens; expected pages= and table= of it" if tokens else
+                         "the state is not in pages, or damaged")
+    made = State(kernel, binding, batch, capacity or otherwise, 0, rewind, bool(foldable), seed, threads, given, pages, table)
     made._take(heads, kv_heads, key_heads if key_heads < kv_heads else 0, data)
     made.lengths  # the kernel raises an exception for damaged bytes
     return made

@@ -1,0 +1,88 @@
+/* Whether a program can read keys and values from pages, and its memory for a tile whose rows are on several pages. */
+#include "analysis.h"
+
+#include <string.h>
+
+bool array_in_pages(const struct loops *l, const struct array *a)
+{
+    bool keys = false;
+    for (int k = 0; k < a->rank; k++) keys |= l->module->axis[a->axes[k]].source == SIZE_N_K;
+    return keys && (a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM);
+}
+
+/* Returns whether the reference has the keys of the loop's current range, or a single one of them. */
+static bool in_range(const struct loops *l, const struct ref *r, int loop)
+{
+    const struct array *const a = &l->array[r->of];
+    bool in = true;
+    for (int k = 0; k < a->rank; k++) {
+        if (l->module->axis[a->axes[k]].source != SIZE_N_K) continue;
+        in &= loop >= 0 &&
+              (r->sub[k] == expr_leaf(l->module, EXPR_INDEX, loop) || r->sub[k] == expr_leaf(l->module, EXPR_LO, loop));
+    }
+    return in;
+}
+
+/* Returns whether all keys that the statements read are in the current range of a loop over keys. `loop` is the axis of
+   the loop that contains the statements, or -1. */
+static bool reads_ranges(const struct loops *l, const struct stmt *s, int loop)
+{
+    bool reads = true;
+    for (; s; s = s->next) {
+        const bool of_keys = s->op == LOOPS_FOR && l->module->axis[s->axis].source == SIZE_N_K;
+        for (int k = 0; k < s->operands; k++)
+            reads &= !array_in_pages(l, &l->array[s->operand[k].of]) || in_range(l, &s->operand[k], loop);
+        reads &= reads_ranges(l, s->body, of_keys ? s->axis : loop);
+    }
+    return reads;
+}
+
+bool loops_read_pages(const struct loops *l)
+{
+    bool batch = false;
+    for (int a = 0; a < l->module->axes; a++) batch |= l->module->axis[a].source == SIZE_BATCH;
+    for (int a = 0; a < l->arrays; a++) /* such an array is read at any position */
+        if (l->array[a].by_name && array_in_pages(l, &l->array[a])) return false;
+    return batch && reads_ranges(l, l->body, -1);
+}
+
+/* Returns the largest number of keys in a range of the loops over keys that read the array. */
+static int64_t most_rows(const struct loops *l, const struct stmt *s, int array)
+{
+    int64_t most = 0;
+    for (; s; s = s->next) {
+        const int64_t inner = most_rows(l, s->body, array),
+                      own = s->op == LOOPS_FOR && l->module->axis[s->axis].source == SIZE_N_K && stmt_touches(s, array)
+                                ? s->step * (s->period && s->apart ? s->period : 1)
+                                : 0;
+        if (inner > most) most = inner;
+        if (own > most) most = own;
+    }
+    return most;
+}
+
+/* Returns the bytes of an array's row. A row of values that are keys has the bytes of a key. */
+static int64_t row_bytes(const struct compilation *c, const struct array *a)
+{
+    int64_t elements = 1;
+    for (int k = 0; k < a->rank; k++)
+        if (c->loops->module->axis[a->axes[k]].source == SIZE_CONSTANT)
+            elements *= c->loops->module->axis[a->axes[k]].extent;
+    if (a->within.of && c->spec->head_dim > elements) elements = c->spec->head_dim;
+    return dtype_row_bytes(a->dtype, elements);
+}
+
+int64_t pages_offset(const struct compilation *c, int array)
+{
+    const struct loops *const l = c->loops;
+    int64_t bytes = 0;
+    for (int a = 0; a < array; a++)
+        if (array_in_pages(l, &l->array[a]))
+            bytes += (most_rows(l, l->body, a) * row_bytes(c, &l->array[a]) + 63) / 64 * 64;
+    return bytes;
+}
+
+int64_t pages_workspace(const struct compilation *c)
+{
+    return c->state.paged ? pages_offset(c, c->loops->arrays) : 0;
+}
