@@ -1,5 +1,6 @@
 /* attnc explain: prints how the compiler understood a spec, its choices, and the cost of the kernel. */
 #include "explain_arrays.h"
+#include "explain_costs.h"
 #include "command.h"
 #include "command_line.h"
 #include "../analysis/analysis.h"
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void section(const char *title)
+void section(const char *title)
 {
     printf("\n%s\n", title);
 }
@@ -130,13 +131,6 @@ static void explain_states(const struct compilation *c)
         printf("  from chunk to chunk a state is multiplied by %s\n", text.data);
         text_free(&text);
     }
-}
-
-static bool has_few(const struct unit *p)
-{
-    for (int k = 0; k < p->versions; k++)
-        if (p->version[k].few) return true;
-    return false;
 }
 
 static int64_t chunk_of_few(const struct compilation *few)
@@ -282,240 +276,6 @@ static void explain_expressions(const struct spec *spec)
 {
     bool any = false;
     spec_expressions(spec, explain_expression, &any);
-}
-
-/* Parameters of the tables of costs. They are the lengths, and the machine if --machine is given. */
-struct costs {
-    struct lengths lengths;
-    int64_t document;
-    /* The measured machine. If NULL, costs are for a core from the table of targets. */
-    struct machine *machine;
-    const char *compiler; /* the compiler of the code that measures */
-    int threads;
-};
-
-/* Returns `all` without lengths above `longest`, the spec's maximum. If none is left, the length is `longest`. */
-static struct costs costs_allowed(const struct costs *all, int64_t longest)
-{
-    struct costs costs = *all;
-    costs.lengths.count = 0;
-    for (int k = 0; k < all->lengths.count; k++)
-        if (!longest || all->lengths.length[k] <= longest)
-            costs.lengths.length[costs.lengths.count++] = all->lengths.length[k];
-    if (costs.lengths.count == 0) costs.lengths.length[costs.lengths.count++] = longest;
-    return costs;
-}
-
-/* The rates that the costs of a compiled spec are compared with. */
-struct limits {
-    struct rates rates; /* `units` is 0 without matrix units */
-    double spread;
-    int64_t cache;
-};
-
-/* Returns the target of the tables of costs. It is the best requested target. If the machine is measured, it is the
-   best one that the machine can run. */
-static const struct target *costs_target(const struct unit *p, const struct costs *costs)
-{
-    const struct target *const here = costs->machine ? unit_target_here(p) : NULL;
-    return here ? here : p->compilation[0]->target;
-}
-
-static struct limits limits_of(const struct unit *p, const struct costs *costs)
-{
-    const struct target *target = costs_target(p, costs);
-    const enum dtype dtype = p->spec->dtype;
-    const bool units = target_has(target, TARGET_MATRIX_UNITS);
-    struct limits limits = {nominal_rates(target, dtype), 0, target->l2_bytes};
-    struct machine *const m = costs->machine;
-    if (m)
-        limits = (struct limits){{machine_peak(m, dtype, costs->threads, 0),
-                                  units ? machine_unit_peak(m, costs->threads, 0) : 0,
-                                  machine_bandwidth(m, costs->threads, 0)},
-                                 machine_peak_spread(m, dtype, costs->threads),
-                                 machine_cache()};
-    if (!units) limits.rates.units = 0;
-    return limits;
-}
-
-/* The tables of costs. Each is for one kind of call: forward with all queries, forward with one query, extend with
-   one token, or backward. */
-enum costs_of { ALL_QUERIES, ONE_QUERY, ONE_TOKEN, GRADIENTS };
-
-/* If heads or batch entries see different keys, pairs are counted for the first few, and averaged. */
-enum { COUNTED_HEADS = 8, COUNTED_BATCH = 4 };
-
-/* Returns true if the keys that a query sees depend on the index of an axis of this source. Here all batch entries
-   have equal ids. */
-static bool keys_differ(const struct graph *g, enum size_source source)
-{
-    const struct module *m = g->module;
-    bool differ = false;
-    for (int v = 0; v < g->values; v++)
-        for (int a = 0; a < m->axes && g->value[v].where; a++)
-            differ |= m->axis[a].source == source && axes_beside_ids(g->value[v].where) >> a & 1;
-    return differ;
-}
-
-static int64_t counted_heads(const struct graph *g)
-{
-    return keys_differ(g, SIZE_KV_HEADS) || keys_differ(g, SIZE_MEMBERS) ? COUNTED_HEADS : 1;
-}
-
-static int64_t counted_batch(const struct graph *g)
-{
-    return keys_differ(g, SIZE_BATCH) ? COUNTED_BATCH : 1;
-}
-
-/* Turns the counts for `heads` heads into the mean of one head. */
-static void of_one_head(int64_t heads, struct counts *counts, struct roofline *roofline)
-{
-    double *const of[] = {&counts->pairs,   &counts->visited,     &counts->tiles,  &counts->flops,
-                          &counts->scalars, &counts->work,        &counts->bytes,  &counts->once,
-                          &roofline->work,  &roofline->unit_work, &roofline->bytes};
-    for (size_t k = 0; k < sizeof of / sizeof *of; k++) *of[k] /= (double)heads;
-}
-
-/* Prints the rows of a table. Returns true if no pairs were estimated. */
-static bool print_costs(const struct unit *p, const struct costs *costs, const struct limits *limits, enum costs_of of)
-{
-    const struct target *target = costs_target(p, costs);
-    bool exact = true;
-    printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %13s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful",
-           "work", "bytes", "FLOPs a byte", "bound by", costs->machine ? "  expected" : "");
-    for (int k = 0; k < costs->lengths.count; k++) {
-        const int64_t n = costs->lengths.length[k];
-        int64_t rows;
-        const bool one = of == ONE_QUERY || of == ONE_TOKEN;
-        const struct compilation *few = of == ONE_TOKEN ? unit_extend_few(p, target, n, &rows)
-                                        : one           ? unit_few(p, target, n, &rows)
-                                                        : NULL,
-                                 *forward = few               ? few
-                                            : of == ONE_TOKEN ? unit_extend_choice(p, target, n)
-                                                              : unit_choice(p, target, n),
-                                 *whole = !few              ? forward
-                                          : of == ONE_TOKEN ? unit_extend_quadratic(p, target)
-                                                            : unit_defaults(p)->quadratic;
-        const struct call_parts run = of == GRADIENTS ? unit_gradients(p, target, n, true)
-                                                      : (struct call_parts){whole, &forward, 1};
-        const int64_t heads = counted_heads(p->graph);
-        const int64_t batch = counted_batch(p->graph);
-        const struct problem_size size = {batch, heads, 1, one ? 1 : n, n};
-        struct counts counts;
-        struct roofline roofline;
-        bool memory;
-        char time[32], share[16] = "-";
-        count_parts(&run, &size, costs->document, costs->machine ? costs->threads : 1, limits->cache, &counts,
-                    &roofline);
-        of_one_head(batch * heads, &counts, &roofline);
-        double seconds = roofline_seconds(&roofline, &limits->rates, &memory);
-        if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
-        printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %13.0f  %12.1f  %-8s", (long long)n,
-               compilation_form(few ? few : run.whole), counts.flops, counts.visited, share, counts.work, counts.bytes,
-               counts.flops / counts.bytes, memory ? "memory" : "compute");
-        printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? table_seconds(seconds, time, sizeof time) : "");
-        exact &= counts.exact;
-    }
-    return exact;
-}
-
-/* Returns the text that follows the rate of vectors, such as " (products of bf16 on matrix units, AMX: 1024)".
-   Returns "" if there are no matrix units. */
-static const char *unit_rate_text(const struct unit *p, const struct costs *costs, double rate)
-{
-    if (rate <= 0) return "";
-    return arena_printf(p->arena, " (products of bf16 on matrix units, %s: %.*f)",
-                        target_unit(costs_target(p, costs), TARGET_MATRIX_UNITS), costs->machine ? 1 : 0, rate);
-}
-
-static void explain_costs(const struct unit *p, const struct costs *costs, bool quiet)
-{
-    const struct limits limits = limits_of(p, costs);
-    section("Roofline, for one head with n queries and keys");
-    if (costs->machine) {
-        printf("  this machine, %d thread%s: %.1f GFLOP/s%s, %.1f GB/s of memory; measured with %s\n", costs->threads,
-               costs->threads == 1 ? "" : "s", limits.rates.peak / 1e9,
-               unit_rate_text(p, costs, limits.rates.units / 1e9), limits.rates.bandwidth / 1e9, costs->compiler);
-        if (limits.spread > SPREAD_MAX)
-            printf("  ! measurements of that peak differed by %.0f%%: this machine is probably busy\n",
-                   100 * limits.spread);
-    } else {
-        printf("  a core of %s: %.0f FLOPs%s and %.0f bytes of memory a cycle\n", p->compilation[0]->target->name,
-               limits.rates.peak, unit_rate_text(p, costs, limits.rates.units), limits.rates.bandwidth);
-    }
-    printf("  so memory is the limit below %.1f FLOPs of work a byte, if the arrays exceed %lld bytes of cache\n",
-           limits.rates.peak / limits.rates.bandwidth, (long long)limits.cache);
-    if (limits.rates.units > 0)
-        printf("  for products on matrix units, below %.1f\n", limits.rates.units / limits.rates.bandwidth);
-    if (counted_heads(p->graph) > 1)
-        printf("  heads do not see the same keys: numbers are the mean of the first %d heads\n", COUNTED_HEADS);
-    if (counted_batch(p->graph) > 1)
-        printf("  batch entries do not see the same keys: numbers are the mean of the first %d\n", COUNTED_BATCH);
-    const bool exact = print_costs(p, costs, &limits, ALL_QUERIES);
-    if (has_few(p)) {
-        printf("  with one query and n keys:\n");
-        print_costs(p, costs, &limits, ONE_QUERY);
-    }
-    if (p->attends) {
-        printf("  with one token appended to a state of %skeys, n keys in total:\n", p->prepares ? "prepared " : "");
-        print_costs(p, costs, &limits, ONE_TOKEN);
-    }
-    printf("  - FLOPs: products of the pairs that the mask allows\n"
-           "  - visited: the pairs of the tiles that the loops visit; useful: the share that the mask allows\n"
-           "  - work: FLOPs of products of all visited pairs; maps are counted as the FLOPs that take the same time\n"
-           "  - bytes: every array is read once, but keys and values once per tile of queries if the keys that a query "
-           "sees exceed the cache\n");
-    const unsigned integers = assumed_integers(p->graph);
-    if (integers & ASSUMED_IDS)
-        printf("  Integer parameters: %lld consecutive positions have the same id.\n", (long long)costs->document);
-    if (integers & ASSUMED_BOUNDS) printf("  Half of the keys of a sequence are padding.\n");
-    if (integers & ASSUMED_LISTS) printf("  Lists of blocks have different blocks, drawn at random.\n");
-    if (!exact) printf("  Visited pairs were counted for a sample of the queries.\n");
-    if (limits.spread > SPREAD_MAX && !quiet)
-        fprintf(stderr,
-                "attnc: warning: measurements of the machine's peak differed by %.0f%%: the expected times are not "
-                "reliable\n",
-                100 * limits.spread);
-}
-
-/* Prints the parts of backward and their gradients. If the parts change with the length, prints both lists. */
-static void explain_parts(const struct unit *p, const struct costs *costs)
-{
-    const struct target *target = p->compilation[0]->target;
-    const char *last = NULL;
-    for (int k = 0; k < costs->lengths.count; k++) {
-        const int64_t n = costs->lengths.length[k];
-        const struct call_parts run = unit_gradients(p, target, n, true);
-        struct text text = {0};
-        int64_t workspace = 0;
-        for (int part = 0; part < run.parts; part++) {
-            const int64_t bytes = loops_bytes(run.part[part]->loops);
-            workspace = bytes > workspace ? bytes : workspace;
-            text_add(&text, "%s%s", part ? "; " : "", unit_part_name(p, run.part[part]));
-        }
-        const size_t saved = unit_saved_bytes(p, target, n);
-        text_add(&text, "\n  forward saves %s for them; %lld bytes of workspace per thread\n",
-                 saved ? arena_printf(p->arena, "%zu bytes a row and head", saved) : "nothing", (long long)workspace);
-        if (!last)
-            printf("  parts, one after the other: %s", text.data);
-        else if (strcmp(text.data, last) != 0)
-            printf("  from %lld keys on: %s", (long long)n, text.data);
-        last = arena_copy(p->arena, text.data);
-        text_free(&text);
-    }
-}
-
-static void explain_gradients(const struct unit *p, const struct costs *costs)
-{
-    if (!(p->spec->emit & EMIT_BACKWARD)) return;
-    const struct limits limits = limits_of(p, costs);
-    section("Gradients, for one head with n queries and keys");
-    explain_parts(p, costs);
-    print_costs(p, costs, &limits, GRADIENTS);
-    printf(
-        "  FLOPs count every product once, `visited` the pairs of all parts. Parts that do not share loops compute the "
-        "weights again,\n"
-        "  so a smaller share is useful.\n");
 }
 
 /* Prints the knobs of forward or backward that have an effect, with their defaults for the first target. */
@@ -749,6 +509,7 @@ static void explain(const struct unit *p, const struct costs *all, const struct 
     explain_pairs(p);
     explain_costs(p, costs, o->console.quiet);
     explain_gradients(p, costs);
+    explain_ranks(p, costs);
     explain_state(p);
     explain_targets(p);
     explain_expressions(spec);
@@ -765,7 +526,9 @@ int command_explain(const struct options *o)
         return STATUS_USAGE;
     }
     struct costs costs = {.threads = o->threads};
-    if (!lengths_read(o, "1k,4k,16k,64k", &costs.lengths) || !document_read(o, &costs.document)) return STATUS_USAGE;
+    if (!lengths_read(o, "1k,4k,16k,64k", &costs.lengths) || !document_read(o, &costs.document) ||
+        !ranks_read(o, &costs.ranks))
+        return STATUS_USAGE;
     enum status worst = STATUS_DONE;
     struct arena *arena = arena_new();
     if (o->machine) costs.machine = machine_open(arena, o->console.quiet, &worst);

@@ -109,4 +109,16 @@ void count_parts(const struct call_parts *p, const struct problem_size *size, in
    FLOPs. */
 double roofline_seconds(const struct roofline *r, const struct rates *rates, bool *memory);
 
+/* A link between ranks: bytes a second, and the seconds of an empty message. */
+struct link {
+    double bandwidth, latency;
+};
+/* These functions return the seconds of a call on several ranks, the slowest one's (ranks.c):
+   - chain_seconds: a state is passed from rank to rank, in slices of heads. `work`: the seconds that a rank computes.
+     `state`: the bytes of all slices.
+   - ring_seconds: the last rank computes `own` seconds with its own keys, and `others` seconds with the keys of the
+     `runs` ranks that send it `bytes` together. */
+double chain_seconds(int64_t ranks, int64_t slices, double work, double state, const struct link *link);
+double ring_seconds(int64_t runs, double own, double others, double bytes, const struct link *link);
+
 #endif

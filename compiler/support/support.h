@@ -43,6 +43,7 @@ struct options {
     /* Arguments of bench and explain that are not parsed yet (bench/options.c). NULL means that an option was not
        given. The file "-" is standard output. */
     const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
+    const char *ranks, *link; /* of explain, not parsed yet (command/explain_ranks.c) */
     /* the file to which `attnc show` writes a picture; "-" for standard output; NULL for no picture */
     const char *picture;
     bool machine, backward, decode; /* backward, decode: compile these even if the spec does not ask for them */

@@ -93,6 +93,8 @@ _attnc()
     --report) _attnc_files -f; return ;;
     --heads) return ;;
     --batch) return ;;
+    --ranks) return ;;
+    --link) return ;;
     --time) return ;;
     --limit) return ;;
     --picture) _attnc_files -f; return ;;
@@ -101,7 +103,7 @@ _attnc()
     esac
     case $command in
     explain)
-        if [[ $cur == -* ]]; then _attnc_offer --emit --target --set --tuned --standalone --no-remainders --dump-after --threads --lengths --document --machine --backward --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --emit --target --set --tuned --standalone --no-remainders --dump-after --threads --lengths --document --machine --heads --ranks --link --backward --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d

@@ -257,6 +257,27 @@ def heads_that_differ(place):
 
 
 @case
+def explain_tells_the_time_on_ranks(place):
+    def rows(*words):
+        said = place.attnc('explain', *words, *ALONE, '--lengths', '64k', '--heads', '32/8').stdout
+        return said, [line.split() for line in said[said.index('\nRanks, '):].splitlines() if line.startswith('      65536')]
+    said, sketch = rows('polysketch_r32', '--ranks', '1..8,64')
+    check('a link has 12.5 GB/s, and an empty message takes 2.00 µs' in said, said)
+    efficiency = [float(re.search(r' ([0-9.]+)%', ' '.join(row))[1]) for row in sketch]
+    check(len(sketch) == 5 and efficiency[0] == 100 and efficiency == sorted(efficiency, reverse=True), said)
+    received = [re.search(r'([0-9.]+ .?i?B) +[0-9.]+%', ' '.join(row))[1] for row in sketch]
+    check(received[0] == '0 B' and received[1:] == received[1:2] * 4, 'a state does not depend on the ranks: ' + said)
+    slow, fast = (rows('softmax_causal', '--ranks', '8', '--link', link)[0] for link in ('1B/s,1s', '100Gbit/s,1us'))
+    check('no length' in slow and 'emit: [forward, statistics]' in slow and 'no length' not in fast, slow + fast)
+    for words, why in ((('--link', '1GB/s,1us'), 'explain needs --ranks for --link'),
+                       (('--ranks', '2', '--link', '5,1us'), "--link takes a rate and the time of an empty message, as in 12.5GB/s,2us, not '5,1us'"),
+                       (('--ranks', '2', '--link', '0B/s,1us'), '--link takes'), (('--ranks', '2,'), '--ranks takes'),
+                       (('--ranks', ''), '--ranks takes'), (('--ranks', '2', '--heads', '3/2'), 'explain takes --heads')):
+        check(why in place.attnc('explain', 'softmax', *words, status=2).stderr, words)
+
+
+
+@case
 def explain_says_what_is_so(place):
     said = place.attnc('explain', 'softmax_alibi', *ALONE).stdout
     check('left out' not in said and 'tested against the mask only if' in said, said)

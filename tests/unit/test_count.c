@@ -251,12 +251,25 @@ static void library(void)
     }
 }
 
+static void ranks(void)
+{
+    const struct link link = {1e6, 1};
+    CU_ASSERT_DOUBLE_EQUAL(chain_seconds(1, 4, 40, 8e6, &link), 40, 1e-9);
+    /* slices of 10 s and messages of 3 s: the last of 3 ranks begins after 26 s */
+    CU_ASSERT_DOUBLE_EQUAL(chain_seconds(3, 4, 40, 8e6, &link), 2 * (10 + 3) + 40, 1e-9);
+    /* messages of 21 s are slower than slices */
+    CU_ASSERT_DOUBLE_EQUAL(chain_seconds(2, 4, 40, 80e6, &link), 10 + 21 + 3 * 21 + 10, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(ring_seconds(0, 7, 0, 0, &link), 7, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(ring_seconds(2, 7, 20, 4e6, &link), 7 + 10 + 10, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(ring_seconds(2, 7, 20, 40e6, &link), 21 + 21 + 10, 1e-9);
+}
+
 int main(void)
 {
     static const struct unit_test tests[] = {
         {"count/pairs", pairs_of_masks},     {"count/pairs_sampled", pairs_that_are_too_many},
         {"count/visited", work_of_visited},  {"count/formulas", flops_of_formulas},
         {"count/choices", flops_of_choices}, {"count/heads", grouped_heads},
-        {"count/library", library}};
+        {"count/library", library},          {"count/ranks", ranks}};
     return unit_tests_run("count", tests, sizeof tests / sizeof *tests);
 }

@@ -1,0 +1,55 @@
+/* The tables of costs of `attnc explain`. */
+#ifndef ATTNC_EXPLAIN_COSTS_H
+#define ATTNC_EXPLAIN_COSTS_H
+
+#include "../cost/cost.h"
+#include "../driver/driver.h"
+#include "../host/host.h"
+
+/* The arguments of --ranks, --link and --heads. */
+struct rank_costs {
+    struct lengths ranks; /* none without --ranks */
+    struct link link;
+    struct head_counts heads;
+};
+
+/* Parameters of the tables of costs. They are the lengths, and the machine if --machine is given. */
+struct costs {
+    struct lengths lengths;
+    int64_t document;
+    /* The measured machine. If NULL, costs are for a core from the table of targets. */
+    struct machine *machine;
+    const char *compiler; /* the compiler of the code that measures */
+    int threads;
+    struct rank_costs ranks; /* of explain_ranks */
+};
+
+/* Returns `all` without lengths above `longest`, the spec's maximum. If none is left, the length is `longest`. */
+struct costs costs_allowed(const struct costs *all, int64_t longest);
+
+/* The rates that the costs of a compiled spec are compared with. */
+struct limits {
+    struct rates rates; /* `units` is 0 without matrix units */
+    double spread;
+    int64_t cache;
+};
+struct limits limits_of(const struct unit *p, const struct costs *costs);
+/* Returns the target of the tables of costs. It is the best requested target. If the machine is measured, it is the
+   best one that the machine can run. */
+const struct target *costs_target(const struct unit *p, const struct costs *costs);
+/* Counts a call of n_q queries and `keys` keys. Sets *counts and *roofline to the mean of one head. */
+void count_head(const struct unit *p, const struct call_parts *run, int64_t n_q, int64_t keys,
+                const struct costs *costs, const struct limits *limits, struct counts *counts,
+                struct roofline *roofline);
+
+void explain_costs(const struct unit *p, const struct costs *costs, bool quiet);
+void explain_gradients(const struct unit *p, const struct costs *costs);
+
+/* Reads --ranks, --link and --heads. Returns false after a message. (explain_ranks.c) */
+bool ranks_read(const struct options *o, struct rank_costs *out);
+/* Prints the times of one sequence over several ranks, if --ranks was given. */
+void explain_ranks(const struct unit *p, const struct costs *costs);
+/* Prints the title of a section. */
+void section(const char *title);
+
+#endif

@@ -1,0 +1,191 @@
+/* attnc explain --ranks: the time of one sequence that several ranks share, as runtime/mpi/ computes it. */
+#include "explain_costs.h"
+#include "command.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* runtime/mpi/chain.c cuts a sequence into this number of slices for each rank, if there are enough heads. */
+enum { SLICES_PER_RANK = 4 };
+/* The cycles a second of a core that was not measured. */
+static const double NOMINAL_CLOCK = 3e9;
+
+/* Reads a number with a unit at the start of `text`. Returns the position after the unit, or NULL. */
+static const char *quantity_read(const char *text, const char *const *unit, const double *factor, int units,
+                                 double *out)
+{
+    char *end;
+    if (!strchr("0123456789.", *text) || !*text) return NULL;
+    *out = strtod(text, &end);
+    for (int k = 0; k < units; k++)
+        if (strncmp(end, unit[k], strlen(unit[k])) == 0) {
+            *out *= factor[k];
+            return isfinite(*out) ? end + strlen(unit[k]) : NULL;
+        }
+    return NULL;
+}
+
+static bool link_read(const char *text, struct link *out)
+{
+    static const char *const rate[] = {"kB/s", "MB/s", "GB/s", "TB/s", "B/s", "Mbit/s", "Gbit/s"};
+    static const double of_rate[] = {1e3, 1e6, 1e9, 1e12, 1, 1e6 / 8, 1e9 / 8};
+    static const char *const time[] = {"ns", "us", "ms", "s"};
+    static const double of_time[] = {1e-9, 1e-6, 1e-3, 1};
+    const char *at = quantity_read(text, rate, of_rate, sizeof of_rate / sizeof *of_rate, &out->bandwidth);
+    if (!at || *at != ',' || !(out->bandwidth > 0)) return false;
+    at = quantity_read(at + 1, time, of_time, sizeof of_time / sizeof *of_time, &out->latency);
+    return at && !*at;
+}
+
+bool ranks_read(const struct options *o, struct rank_costs *out)
+{
+    *out = (struct rank_costs){.heads = {1, 1, 0}};
+    const char *at = o->heads ? heads_add(o->heads, &out->heads) : "";
+    if (!at || *at) {
+        complain(o, "explain takes --heads as in 8, or 8/2 for 2 key/value heads, not '%s'", o->heads);
+        return false;
+    }
+    const char *text = o->link ? o->link : "12.5GB/s,2us";
+    if (!link_read(text, &out->link)) {
+        complain(o, "--link takes a rate and the time of an empty message, as in 12.5GB/s,2us, not '%s'", text);
+        return false;
+    }
+    if (!o->ranks && (o->link || o->heads)) {
+        complain(o, "explain needs --ranks for %s", o->link ? "--link" : "--heads");
+        return false;
+    }
+    for (at = o->ranks; at && *at; at += *at == ',') {
+        at = lengths_add(at, &out->ranks);
+        if (at && (!*at || (*at == ',' && at[1]))) continue;
+        complain(o, "--ranks takes up to %d numbers and ranges that double, as in 1,8,64..1024, not '%s'", MAX_LENGTHS,
+                 o->ranks);
+        return false;
+    }
+    if (!o->ranks || out->ranks.count) return true;
+    complain(o, "--ranks takes numbers, as in 1,8,64");
+    return false;
+}
+
+/* How a kernel is computed on several ranks. */
+struct shared {
+    const struct unit *unit;
+    const struct costs *costs;
+    struct limits limits;        /* per second */
+    const struct compilation *c; /* of states: the linear form. NULL: each length has its own form */
+    double state;                /* the bytes of the states of all heads */
+    double row;                  /* the bytes of a key and its value, of all heads */
+    int64_t slices;              /* the maximum number of slices of heads */
+};
+
+static struct shared shared_of(const struct unit *p, const struct costs *costs)
+{
+    const struct head_counts *h = &costs->ranks.heads;
+    const struct spec *spec = p->spec;
+    struct shared s = {.unit = p, .costs = costs, .limits = limits_of(p, costs)};
+    const int64_t together = h->key_heads ? h->heads / h->key_heads : 1;
+    if (!costs->machine) {
+        s.limits.rates.peak *= NOMINAL_CLOCK;
+        s.limits.rates.units *= NOMINAL_CLOCK;
+        s.limits.rates.bandwidth *= NOMINAL_CLOCK;
+    }
+    for (int k = 0; k < p->compilations; k++)
+        if (p->compilation[k]->program.linear && p->compilation[k]->target == costs_target(p, costs) && !s.c)
+            s.c = p->compilation[k];
+    if (s.c)
+        s.state = (double)(s.c->separated.features * (spec->value_dim + 1) * dtype_bytes(dtype_of_sums(spec->dtype)) *
+                           h->kv_heads);
+    s.row = (double)((spec->head_dim + (spec->values_are_keys ? 0 : spec->value_dim)) * dtype_bytes(spec->dtype) *
+                     h->kv_heads);
+    s.slices = p->distances.names_heads ? 1 : h->kv_heads / together;
+    return s;
+}
+
+/* Returns the seconds of a rank with n_q queries, which see `keys` keys, for all heads. */
+static double work_seconds(const struct shared *s, int64_t n_q, int64_t keys)
+{
+    const struct compilation *c = s->c ? s->c : unit_choice(s->unit, costs_target(s->unit, s->costs), keys);
+    const struct call_parts run = {c, &c, 1};
+    struct counts counts;
+    struct roofline roofline;
+    count_head(s->unit, &run, n_q, keys, s->costs, &s->limits, &counts, &roofline);
+    return (double)s->costs->ranks.heads.heads * roofline_seconds(&roofline, &s->limits.rates, NULL);
+}
+
+/* Returns the seconds of a sequence of n tokens on `ranks` ranks. Sets *received to the bytes of the last rank. */
+static double shared_seconds(const struct shared *s, int64_t n, int64_t ranks, double *received)
+{
+    const int64_t mine = (n - 1) / ranks + 1, before = s->unit->distances.before, after = s->unit->distances.after,
+                  others = n - mine, seen = before < others ? before : others,
+                  later = before == INT64_MAX || after < mine ? 0 : after;
+    const struct link *link = &s->costs->ranks.link;
+    if (s->c) {
+        const int64_t wanted = ranks * SLICES_PER_RANK, slices = s->slices < wanted ? s->slices : wanted;
+        *received = ranks > 1 ? s->state : 0;
+        return chain_seconds(ranks, slices, work_seconds(s, mine, mine), s->state, link);
+    }
+    *received = (double)(seen + (later < others ? later : others)) * s->row;
+    const double own = work_seconds(s, mine, mine), all = work_seconds(s, mine, n);
+    return ring_seconds((seen + mine - 1) / mine, own, all > own ? all - own : 0, *received, link);
+}
+
+/* Returns the shortest length that is a power of two and takes less time on `ranks` ranks than on one, or 0. */
+static int64_t faster_from(const struct shared *s, int64_t ranks)
+{
+    const int64_t longest = INT64_C(1) << 26;
+    double received;
+    for (int64_t n = 16; n <= longest; n *= 2)
+        if (n >= ranks && shared_seconds(s, n, ranks, &received) < shared_seconds(s, n, 1, &received)) return n;
+    return 0;
+}
+
+static void print_needs(const struct shared *s)
+{
+    const bool decodes = s->unit->spec->emit & EMIT_DECODE, has_statistics = s->unit->spec->emit & EMIT_STATISTICS;
+    if (s->c)
+        printf("  a state of %.0f bytes goes from rank to rank, in up to %lld slices of heads%s\n", s->state,
+               (long long)s->slices, decodes ? "" : "; this needs emit: [forward, decode]");
+    else
+        printf("  keys and values go from rank to rank, %.0f bytes a token; times are of the last rank%s\n", s->row,
+               has_statistics ? "" : "; this needs emit: [forward, statistics]");
+}
+
+void explain_ranks(const struct unit *p, const struct costs *costs)
+{
+    const struct rank_costs *r = &costs->ranks;
+    char time[32], one[32], bytes[32];
+    if (!r->ranks.count) return;
+    const struct shared s = shared_of(p, costs);
+    section("Ranks, for one sequence of n tokens");
+    if (costs->machine)
+        printf("  a rank has %d thread%s of this machine", costs->threads, costs->threads == 1 ? "" : "s");
+    else
+        printf("  a rank has a core of %s at %.0f GHz", costs_target(p, costs)->name, NOMINAL_CLOCK / 1e9);
+    printf("; %lld heads, %lld of keys and values\n", (long long)r->heads.heads, (long long)r->heads.kv_heads);
+    printf("  a link has %.4g GB/s, and an empty message takes %s\n", r->link.bandwidth / 1e9,
+           table_seconds(r->link.latency, time, sizeof time));
+    print_needs(&s);
+    printf("  %9s  %6s  %10s  %10s  %10s  %10s  %s\n", "n", "ranks", "on one", "time", "received", "efficiency",
+           "faster than one from");
+    for (int k = 0; k < costs->lengths.count; k++)
+        for (int x = 0; x < r->ranks.count; x++) {
+            const int64_t n = costs->lengths.length[k], ranks = r->ranks.length[x];
+            if (n < ranks) continue;
+            double received, none;
+            const double alone = shared_seconds(&s, n, 1, &none), seconds = shared_seconds(&s, n, ranks, &received);
+            const int64_t from = k == 0 && ranks > 1 ? faster_from(&s, ranks) : 0;
+            printf("  %9lld  %6lld  %10s  %10s  %10s  %9.1f%%  %s\n", (long long)n, (long long)ranks,
+                   table_seconds(alone, one, sizeof one), table_seconds(seconds, time, sizeof time),
+                   table_bytes(received, bytes, sizeof bytes), 100 * alone / ((double)ranks * seconds),
+                   k > 0 || ranks == 1 ? ""
+                   : from              ? arena_printf(p->arena, "%lld tokens", (long long)from)
+                                       : "no length");
+        }
+    printf(
+        "  - on one: the time of one rank for all tokens; efficiency: the share of the ranks' time that one rank would "
+        "need\n"
+        "  - received: bytes that arrive at the last rank\n");
+}

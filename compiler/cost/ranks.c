@@ -1,0 +1,28 @@
+/* One sequence over several ranks, as runtime/mpi/ computes it: the time of a call from the work of a rank and the time
+   of its messages. */
+#include "cost.h"
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double message_seconds(const struct link *link, double bytes)
+{
+    return link->latency + bytes / link->bandwidth;
+}
+
+double chain_seconds(int64_t ranks, int64_t slices, double work, double state, const struct link *link)
+{
+    const double of_slice = work / (double)slices, hop = ranks > 1 ? message_seconds(link, state / (double)slices) : 0;
+    /* the last rank gets its first slice after all others have computed it */
+    return (double)(ranks - 1) * (of_slice + hop) + (double)(slices - 1) * larger(of_slice, hop) + of_slice;
+}
+
+double ring_seconds(int64_t runs, double own, double others, double bytes, const struct link *link)
+{
+    if (runs == 0) return own;
+    const double of_run = others / (double)runs, hop = message_seconds(link, bytes / (double)runs);
+    /* a rank computes with one run while it receives the next one */
+    return larger(own, hop) + (double)(runs - 1) * larger(of_run, hop) + of_run;
+}
