@@ -18,11 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void section(const char *title)
-{
-    printf("\n%s\n", title);
-}
-
 /* Prints each range of keys of a loop or test. If `every` is true, all queries of a tile see all these keys.
    Otherwise each key is seen by at least one of the queries. */
 static void print_ranges(const struct compilation *c, const struct stmt *s, bool every, int indent)

@@ -8,6 +8,11 @@
 
 #include <string.h>
 
+void section(const char *title)
+{
+    printf("\n%s\n", title);
+}
+
 struct costs costs_allowed(const struct costs *all, int64_t longest)
 {
     struct costs costs = *all;
