@@ -48,7 +48,8 @@ class Ggml:
         return backend, device
 
     def set_threads(self, library, backend, threads):
-        address = self('ggml_backend_reg_get_proc_address', P, P, ctypes.c_char_p)(library, b'ggml_backend_set_n_threads')
+        name = b'ggml_backend_set_n_threads'
+        address = self('ggml_backend_reg_get_proc_address', P, P, ctypes.c_char_p)(library, name)
         ctypes.CFUNCTYPE(None, P, I)(address)(backend, threads)
 
 
@@ -85,6 +86,16 @@ class Graph:
         self.ggml('ggml_quantize_chunk', ctypes.c_size_t, I, P, P, L, L, L, P)(
             TYPES[kind], flat.ctypes.data, out.ctypes.data, 0, rows, columns, None)
         return out
+
+    def values(self, array, kind):
+        """Returns the array with the values that a type can store."""
+        stored, flat = self.stored(array, kind), array.astype(np.float32)
+        if kind in PLAIN: return stored.astype(np.float32)
+        if kind == 'bf16': return (stored.view(np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(flat.shape)
+        block = stored.reshape(-1, {'q8_0': 34, 'q4_0': 18}[kind])
+        scale, bits = block[:, :2].copy().view(np.float16).astype(np.float32), block[:, 2:]
+        number = bits.view(np.int8) if kind == 'q8_0' else np.concatenate([bits & 15, bits >> 4], 1).astype(np.int8) - 8
+        return (scale * number).reshape(flat.shape).astype(np.float32)
 
     def compute(self, result, backends):
         """Returns the result by each backend, flat."""

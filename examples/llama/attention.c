@@ -82,10 +82,8 @@ static bool allocate(struct call *c)
     size_t most = 0;
     for (int numbers = 0; numbers <= 1; numbers++) {
         const struct attn_kernel *const kernel = kernel_for(c->op, numbers);
-        size_t bytes = rounded(kernel->params_bytes) + rounded(kernel->strides_bytes) +
-                       rounded(kernel->workspace(&c->problem));
-        if (kernel->dtype != ATTN_F32)
-            bytes += rounded((size_t)ggml_nelements(c->q) * 2) + rounded((size_t)ggml_nelements(c->op) * 2);
+        const size_t bytes = rounded(kernel->params_bytes) + rounded(kernel->strides_bytes) +
+                             rounded(kernel->workspace(&c->problem));
         if (bytes > most) most = bytes;
     }
     if (!reserve(c->context, 2 * ranges + 2 * heads + rounded(c->added_bytes) + most)) return false;
@@ -130,27 +128,6 @@ static void set_added(struct call *c, const struct attn_kernel *kernel, void *pa
     set_array(kernel, params, strides, "added", added, stride);
 }
 
-static int forward(struct call *c, const struct attn_kernel *kernel, const void *params, const void *q, void *out)
-{
-    struct attn_problem *const p = &c->problem;
-    p->workspace_bytes = kernel->workspace(p);
-    return kernel->forward(p, params, q, c->k->data, c->v->data, out, take(c->context, p->workspace_bytes));
-}
-
-/* Calls a kernel of 16 bits, whose q and out have 16 bits, too. */
-static int forward_narrow(struct call *c, const struct attn_kernel *kernel, const void *params)
-{
-    uint16_t *const q = take(c->context, (size_t)ggml_nelements(c->q) * 2), *const out = take(
-                                                                                c->context,
-                                                                                (size_t)ggml_nelements(c->op) * 2);
-    struct rows narrow = {c->q, 1, 2, q, kernel->dtype}, widen = {c->op, 2, 1, out, kernel->dtype};
-    narrow_rows(c->context, &narrow);
-    c->problem.q = c->problem.out = (struct attn_strides){0};
-    const int error = forward(c, kernel, params, q, out);
-    if (!error) widen_rows(c->context, &widen);
-    return error;
-}
-
 enum ggml_status attention_compute(struct context *context, const struct ggml_tensor *op)
 {
     const struct ggml_tensor *const q = op->src[0], *const k = op->src[1], *const v = op->src[2];
@@ -193,7 +170,8 @@ enum ggml_status attention_compute(struct context *context, const struct ggml_te
     set_param(kernel, params, "end", c.end);
     set_param(kernel, params, "slope", c.slope);
     set_added(&c, kernel, params, strides, numbers);
-    const int error = kernel->dtype == ATTN_F32 ? forward(&c, kernel, params, q->data, op->data)
-                                                : forward_narrow(&c, kernel, params);
+    c.problem.workspace_bytes = kernel->workspace(&c.problem);
+    const int error = kernel->forward(&c.problem, params, q->data, k->data, v->data, op->data,
+                                      take(context, c.problem.workspace_bytes));
     return error ? failed(op, error) : GGML_STATUS_SUCCESS;
 }

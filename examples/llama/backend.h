@@ -43,22 +43,11 @@ void set_array(const struct attn_kernel *kernel, void *params, void *strides, co
 
 /* ---- tensors ---- */
 
-/* Returns whether the elements of each row are contiguous, and all strides are multiples of an element. */
+/* Returns whether the elements of each row are contiguous, and a kernel can have its strides. */
 bool has_rows(const struct ggml_tensor *tensor);
-/* Returns the strides for a kernel. `row` and `head` are axes of the tensor; sequences are axis 3. */
+/* Returns the strides for a kernel: in elements, or in bytes for blocks. `row` and `head` are axes of the tensor;
+ * sequences are axis 3. */
 struct attn_strides strides_of(const struct ggml_tensor *tensor, int row, int head);
-
-/* A tensor of f32, and contiguous rows of 16 bits: [sequences, heads, rows]. */
-struct rows {
-    const struct ggml_tensor *tensor;
-    int row, head; /* axes of the tensor */
-    uint16_t *bits;
-    enum attn_dtype dtype;
-};
-void narrow_rows(struct context *context, struct rows *rows); /* from f32 to 16 bits */
-void widen_rows(struct context *context, struct rows *rows);  /* from 16 bits to f32 */
-
-void widen(enum attn_dtype dtype, int64_t n, const uint16_t *bits, float *value);
 
 /* ---- masks of attention: f16 [n_k, n_q, heads or 1, sequences or 1], added to the logits; -inf hides a key ---- */
 

@@ -82,18 +82,32 @@ enum ggml_status failed(const struct ggml_tensor *op, int error)
 
 /* ---- kernels ---- */
 
-#define KERNEL(type, name) extern const struct attn_kernel name##_kernel;
+#define KERNEL(name) extern const struct attn_kernel name##_kernel;
 #include "kernels.inc"
 #undef KERNEL
 
-static const struct {
-    enum ggml_type type; /* of keys and values */
-    const struct attn_kernel *kernel;
-} kernels[] = {
-#define KERNEL(type, name) {GGML_TYPE_##type, &name##_kernel},
+static const struct attn_kernel *const kernels[] = {
+#define KERNEL(name) &name##_kernel,
 #include "kernels.inc"
 #undef KERNEL
 };
+
+/* The types of keys and values. */
+static const struct {
+    enum ggml_type type;
+    enum attn_dtype dtype;
+} types[] = {{GGML_TYPE_F32, ATTN_F32},
+             {GGML_TYPE_F16, ATTN_F16},
+             {GGML_TYPE_BF16, ATTN_BF16},
+             {GGML_TYPE_Q8_0, ATTN_Q8_0},
+             {GGML_TYPE_Q4_0, ATTN_Q4_0}};
+
+static bool has_type(enum ggml_type type, enum attn_dtype dtype)
+{
+    for (size_t n = 0; n < sizeof types / sizeof *types; n++)
+        if (types[n].type == type) return types[n].dtype == dtype;
+    return false;
+}
 
 static const struct attn_param *find_param(const struct attn_kernel *kernel, const char *name)
 {
@@ -106,8 +120,8 @@ const struct attn_kernel *find_kernel(enum ggml_type type, int64_t head_dim, int
                                       const char *with, const char *without)
 {
     for (size_t n = 0; n < sizeof kernels / sizeof *kernels; n++) {
-        const struct attn_kernel *const k = kernels[n].kernel;
-        if (kernels[n].type == type && k->head_dim == head_dim && k->value_dim == value_dim &&
+        const struct attn_kernel *const k = kernels[n];
+        if (has_type(type, k->key_dtype) && k->head_dim == head_dim && k->value_dim == value_dim &&
             k->values_are_keys == values_are_keys && find_param(k, with) && !find_param(k, without))
             return k;
     }
@@ -131,16 +145,23 @@ void set_array(const struct attn_kernel *kernel, void *params, void *strides, co
 
 /* ---- tensors ---- */
 
+/* Returns the bytes that strides count. */
+static size_t unit_of(const struct ggml_tensor *tensor)
+{
+    return ggml_blck_size(tensor->type) > 1 ? 1 : ggml_type_size(tensor->type);
+}
+
 bool has_rows(const struct ggml_tensor *tensor)
 {
-    const size_t size = ggml_type_size(tensor->type);
-    return tensor->nb[0] == size && tensor->nb[1] % size == 0 && tensor->nb[2] % size == 0 && tensor->nb[3] % size == 0;
+    const size_t unit = unit_of(tensor);
+    return tensor->nb[0] == ggml_type_size(tensor->type) && tensor->nb[1] % unit == 0 && tensor->nb[2] % unit == 0 &&
+           tensor->nb[3] % unit == 0;
 }
 
 struct attn_strides strides_of(const struct ggml_tensor *tensor, int row, int head)
 {
-    const size_t size = ggml_type_size(tensor->type);
-    return (struct attn_strides){.batch = (int64_t)(tensor->nb[3] / size),
-                                 .head = (int64_t)(tensor->nb[head] / size),
-                                 .row = (int64_t)(tensor->nb[row] / size)};
+    const size_t unit = unit_of(tensor);
+    return (struct attn_strides){.batch = (int64_t)(tensor->nb[3] / unit),
+                                 .head = (int64_t)(tensor->nb[head] / unit),
+                                 .row = (int64_t)(tensor->nb[row] / unit)};
 }
