@@ -113,7 +113,10 @@ def similarity(rng, numbers, positions):
         return {'polynomial_square': {'degree': degree, 'coefficients': 'param' if rng.random() < 0.4 else listed}}
     if kind < 6: return polysketch(rng, moderate, positions)
     if kind < 8:
-        return {'linear': {'features': features(rng, numbers)} | some(rng, 0.2, modify=lambda: weight(rng))}
+        made = {'features': features(rng, numbers)} | some(rng, 0.2, modify=lambda: weight(rng))
+        if 'favor' in str(made['features']) and 'modify' in made:   # these weights are exponentials themselves
+            made['modify'] = made['modify'].replace('exp(s', 'tanh(s')
+        return {'linear': made}
     return {'custom': {'weight': weight(rng) if numbers or rng.random() < 0.3 else anything(rng, rng.randrange(1, 5))}}
 
 

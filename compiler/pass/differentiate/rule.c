@@ -248,6 +248,17 @@ static void deliver_through(struct reversal *x, const struct value *map, const s
     }
 }
 
+/* Returns r, or a copy of its value that also has the axes in `bits`. A sum of products needs its axis in both
+   factors, and a sum over a region needs the region's axes. */
+static struct ref with_axes(struct reversal *x, struct ref r, uint32_t bits)
+{
+    const uint32_t own = ref_axes(&r);
+    if (!(bits & ~own)) return r;
+    struct value copy = map_over(x, r.of, own | bits);
+    copy.expr = reversal_operand(x, &copy, r);
+    return graph_ref(x->g, reversal_append(x, copy), NULL);
+}
+
 /* Adds a term to the gradient of the value that `from` reads: the sum of e over the axes that `from` lacks. If `by`
    is not -1, value `by` divides the term. */
 static void deliver(struct reversal *x, struct value *map, const struct expr *e, uint32_t axes, const struct ref *from,
@@ -276,8 +287,8 @@ static void deliver(struct reversal *x, struct value *map, const struct expr *e,
     if (used & ~how.kept) {
         struct value sum = map_over(x, t.value, used & how.kept);
         const bool inside = where && (expr_axes(where) & ~how.kept);
-        t.value = graph_reduce(x->g, FOLD_SUM, 0, sum.rank, sum.axes, graph_ref(x->g, t.value, NULL),
-                               inside ? where : NULL);
+        const struct ref term = with_axes(x, graph_ref(x->g, t.value, NULL), inside ? expr_axes(where) & ~how.kept : 0);
+        t.value = graph_reduce(x->g, FOLD_SUM, 0, sum.rank, sum.axes, term, inside ? where : NULL);
         t.where = inside ? NULL : where;
     }
     give_back(x, r, &how, t);
@@ -351,17 +362,6 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
         deliver(x, &map, times(x, reversal_value(x, &map, t.value), e), reversal_bits(v.rank, v.axes), &v.operand[k],
                 by, t.where);
     }
-}
-
-/* Returns r, or a copy of its value that also has the axes in `bits`. A sum of products needs its axis in both
-   factors. */
-static struct ref with_axes(struct reversal *x, struct ref r, uint32_t bits)
-{
-    const uint32_t own = ref_axes(&r);
-    if (!(bits & ~own)) return r;
-    struct value copy = map_over(x, r.of, own | bits);
-    copy.expr = reversal_operand(x, &copy, r);
-    return graph_ref(x->g, reversal_append(x, copy), NULL);
 }
 
 void reversal_contract_rule(struct reversal *x, int number, struct gradient_term t)
