@@ -4115,5 +4115,6 @@ const struct attn_kernel cosformer_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -1991,5 +1991,6 @@ const struct attn_kernel deltanet_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct deltanet_params, strides), .strides_bytes = sizeof(struct deltanet_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

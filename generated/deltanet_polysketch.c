@@ -2281,5 +2281,6 @@ const struct attn_kernel deltanet_polysketch_kernel = {
     .strides = offsetof(struct deltanet_polysketch_params, strides),
         .strides_bytes = sizeof(struct deltanet_polysketch_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -4473,5 +4473,6 @@ const struct attn_kernel deltanet_softmax_kernel = {
     .strides = offsetof(struct deltanet_softmax_params, strides),
         .strides_bytes = sizeof(struct deltanet_softmax_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

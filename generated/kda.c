@@ -3285,5 +3285,6 @@ const struct attn_kernel kda_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct kda_params, strides), .strides_bytes = sizeof(struct kda_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -4105,6 +4105,54 @@ int linear_elu_decode_state_copy(const struct attn_problem *problem, void *to, i
     return 0;
 }
 
+static void copy_part(unsigned char *whole, unsigned char *part, int64_t bytes, int back)
+{
+    memcpy(back ? whole : part, back ? part : whole, (size_t)bytes);
+}
+
+/* Copies some heads of a sequence from `state` to `part`, or back. */
+static int state_part(const struct attn_problem *problem, void *state, int64_t sequence, int64_t first_kv_head,
+    const struct attn_problem *part_problem, void *part, int back)
+{
+    struct places whole, some;
+    const struct version this = extend_version(problem);
+    if (problem->pages || part_problem->pages) return ATTN_EPAGES;
+    int error = open_state(problem, &this, state, &whole);
+    if (!error) error = open_state(part_problem, &this, part, &some);
+    if (error) return error;
+    const struct state_header *const w = whole.header, *const p = some.header;
+    if (p->batch != 1 || sequence < 0 || sequence >= w->batch || first_kv_head < 0 ||
+        first_kv_head + p->kv_heads > w->kv_heads || w->heads * p->kv_heads != p->heads * w->kv_heads)
+        return ATTN_EPROBLEM;
+    if (w->rows != p->rows || w->earlier != p->earlier || w->foldable != p->foldable) return ATTN_ESTATE;
+    if (w->kv_heads == 0 || p->kv_heads == 0) return 0;
+    const struct sequence s = back ? some.sequence[0] : whole.sequence[sequence];
+    const int64_t members = w->heads / w->kv_heads, sharing = w->kv_heads / heads_of_keys(problem);
+    /* Sums are followed by the earlier sums of each sequence. */
+    const int64_t head = (this.tile == 0 ? 1 : members) * (int64_t)this.kept, bytes = p->kv_heads * head;
+    for (int64_t slot = -1; slot < w->earlier; slot++) {
+        unsigned char *const from = slot < 0 ? whole.kept : whole.earlier,
+            *const to = slot < 0 ? some.kept : some.earlier;
+        const int64_t number = slot < 0 ? sequence : sequence * w->earlier + slot;
+        copy_part(from + (number * w->kv_heads + first_kv_head) * head, to + max(slot, 0) * bytes, bytes, back);
+    }
+    const struct rows of_whole = rows_in(&whole, sequence), of_part = rows_in(&some, 0);
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const int64_t all = heads_with_rows(a, w->heads, w->kv_heads, w->key_heads),
+            heads = heads_with_rows(a, p->heads, p->kv_heads, p->key_heads), row = row_bytes_of[a],
+            first = heads == all ? 0 : heads_with_rows(a, first_kv_head * members, first_kv_head,
+                first_kv_head / sharing),
+            before = rows_before(a) * row;
+        for (int64_t h = 0; h < heads; h++)
+            copy_part(of_whole.at[a] + (first + h) * of_whole.strides[a].head - before,
+                of_part.at[a] + h * of_part.strides[a].head - before, (s.length - s.first) * row + before, back);
+    }
+    *(back ? &whole.sequence[sequence] : &some.sequence[0]) = s;
+    const struct places *const changed = back ? &whole : &some;
+    changed->header->check = check_of(changed);
+    return 0;
+}
+
 /* Copies n rows of an array to a state, for each head of `sequences` sequences. Row from_row of `from` becomes row
    to_row of `to`. */
 static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
@@ -4554,6 +4602,7 @@ const struct attn_kernel linear_elu_decode_kernel = {
     .state_fold = linear_elu_decode_state_fold, .page = linear_elu_decode_page,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
-    .state_chunk = state_chunk,
+    .saved_power = 0,
+    .state_chunk = state_chunk, .state_part = state_part,
 };
 #endif /* a compiler of this language */

@@ -3605,5 +3605,6 @@ const struct attn_kernel longformer_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -3117,5 +3117,6 @@ const struct attn_kernel mamba2_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct mamba2_params, strides), .strides_bytes = sizeof(struct mamba2_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

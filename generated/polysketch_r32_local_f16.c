@@ -5556,5 +5556,6 @@ const struct attn_kernel polysketch_r32_local_f16_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_F16, .value_dtype = ATTN_F16,
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -5275,5 +5275,6 @@ const struct attn_kernel polysketch_r64_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

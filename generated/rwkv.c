@@ -3697,5 +3697,6 @@ const struct attn_kernel rwkv_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct rwkv_params, strides), .strides_bytes = sizeof(struct rwkv_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -3570,5 +3570,6 @@ const struct attn_kernel sliding_window_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = 4096, .after = 0, .period = 1, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -1933,5 +1933,6 @@ const struct attn_kernel softmax_blocks_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 1,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -6385,5 +6385,6 @@ const struct attn_kernel softmax_causal_bf16_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_BF16, .value_dtype = ATTN_BF16,
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -5798,5 +5798,6 @@ const struct attn_kernel softmax_dropout_kernel = {
     .saved = softmax_dropout_saved, .backward_workspace = softmax_dropout_backward_workspace, .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 1,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -11109,5 +11109,6 @@ const struct attn_kernel softmax_fire_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_fire_params, strides), .strides_bytes = sizeof(struct softmax_fire_strides),
     .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

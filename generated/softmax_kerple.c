@@ -6511,5 +6511,6 @@ const struct attn_kernel softmax_kerple_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_kerple_params, strides), .strides_bytes = sizeof(struct softmax_kerple_strides),
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

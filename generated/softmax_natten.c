@@ -5441,5 +5441,6 @@ const struct attn_kernel softmax_natten_kernel = {
     .saved = softmax_natten_saved, .backward_workspace = softmax_natten_backward_workspace, .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = INT64_MAX, .period = 32, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

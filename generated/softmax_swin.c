@@ -5489,5 +5489,6 @@ const struct attn_kernel softmax_swin_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_swin_params, strides), .strides_bytes = sizeof(struct softmax_swin_strides),
     .before = INT64_MAX, .after = INT64_MAX, .period = 7, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

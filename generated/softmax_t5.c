@@ -5389,5 +5389,6 @@ const struct attn_kernel softmax_t5_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_t5_params, strides), .strides_bytes = sizeof(struct softmax_t5_strides),
     .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -3921,5 +3921,6 @@ const struct attn_kernel softmax_tree_kernel = {
     .strides = offsetof(struct softmax_tree_params, strides), .strides_bytes = sizeof(struct softmax_tree_strides),
     .tiles_bytes = attn_tiles_bytes, .tiles_of_mask = attn_tiles_of_mask,
     .before = INT64_MAX, .after = INT64_MAX, .period = 0, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -3572,5 +3572,6 @@ const struct attn_kernel softmax_window_padding_kernel = {
     .forward = forward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = 256, .after = 256, .period = 0, .names_heads = 0,
+    .saved_power = 0,
 };
 #endif /* a compiler of this language */

@@ -193,6 +193,7 @@ struct distances {
     int64_t before, after; /* the farthest keys that a query sees before and after its position. INT64_MAX: unknown */
     int64_t period;        /* a result stays equal if all positions move by this number. 0: none is known */
     bool names_heads;      /* a result depends on the number of a head, or of heads */
+    int64_t saved_power;   /* as in struct attn_kernel; set by the driver */
 };
 /* `g`: the graph before all passes. */
 struct distances distances_of(const struct graph *g);

@@ -80,9 +80,9 @@ static bool names_heads(const struct module *m, const struct expr *e)
 struct distances distances_of(const struct graph *g)
 {
     enum { MAX_PERIOD = 1 << 12 };
-    struct distances d = {0, 0, 0, false};
+    struct distances d = {0};
     struct roles roles;
-    if (roles_of(g, 0, &roles)) return (struct distances){INT64_MAX, INT64_MAX, 0, true};
+    if (roles_of(g, 0, &roles)) return (struct distances){.before = INT64_MAX, .after = INT64_MAX, .names_heads = true};
     for (int v = 0; v < g->values; v++) {
         const struct value *const value = &g->value[v];
         if (value->op == GRAPH_REDUCE || value->op == GRAPH_CONTRACT) take_sum(g, &roles, value, &d);

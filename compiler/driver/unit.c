@@ -145,6 +145,23 @@ static bool adds_up(const struct spec *spec)
     return spec->normalize != NORMALIZE_SINK && spec->normalize != NORMALIZE_SUM_PLUS && !spec->decay && !spec->rate;
 }
 
+/* Returns saved_power of struct attn_kernel. */
+static int64_t saved_power_of(const struct unit *p)
+{
+    int64_t power = spec_statistics(p->spec) == STATISTICS_ABSENT || spec_statistics(p->spec) == STATISTICS_UNDIVIDED
+                        ? 0
+                        : p->saved == 1;
+    for (int k = 0; k < p->compilations && power; k++) {
+        const struct graph *const g = p->compilation[k]->graph;
+        const int64_t degree = relative_degree(g);
+        bool exponent = false; /* sums are divided by exponentials of a maximum */
+        for (int v = 0; v < g->values; v++) exponent |= g->value[v].online >= 0 && g->value[v].power == 0;
+        if (exponent && !spec_has_logarithms(p->spec)) return 0;
+        if (degree > power) power = degree;
+    }
+    return power;
+}
+
 /* Returns distances_of the graph. Rotations do not count if results depend only on differences of their angles. */
 static struct distances distances_of_unit(const struct unit *p, struct diagnostics *d)
 {
@@ -198,6 +215,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     struct diagnostics *of_schedule = d;
     if (good && o->tuned && !o->schedule) good = tuned_schedule(p, file, o, &of_schedule, status);
     good = good && versions_make(p, target, targets, o, d, of_schedule);
+    if (good) p->distances.saved_power = saved_power_of(p);
     if (!good && p->asked & EMIT_BACKWARD && diagnostics_errors(d))
         diagnostics_note(d, (struct position){0, 0},
                          "--backward asks for gradients, as 'emit: [forward, backward]' does");

@@ -739,6 +739,7 @@ static void set_distances(struct template_names *t, const struct distances *d)
     template_set(t, "AFTER", distance(t->arena, d->after));
     template_set(t, "PERIOD", distance(t->arena, d->period));
     template_set_number(t, "NAMES_HEADS", d->names_heads);
+    template_set(t, "SAVED_POWER", distance(t->arena, d->saved_power));
 }
 
 static void set_state(struct template_names *t, const struct emitted_file *e)

@@ -7,7 +7,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 12
+#define ATTNRT_TYPES 13
 #include <stddef.h>
 #include <stdint.h>
 
@@ -242,9 +242,19 @@ struct attn_kernel {
     size_t (*page)(const struct attn_problem *problem); /* returns the bytes of a page for problem->pages. NULL without
         a
                                                            state */
+    /* Used by attn_ranks_backward and attn_ranks_extend.
+       - saved_power: if it is not 0, saved values are an array [B,H,n_q] of f32, or of f64 for f64. A row with the
+         statistic s has log2(e) s if the statistics are logarithms, otherwise 1 / pow(s, 1 / saved_power). A row that
+         sees no key has 0.
+       - state_part: copies some heads of one sequence between `state` and `part`, the state of a problem of batch 1
+         with part_problem->kv_heads key/value heads. They are heads first_kv_head, first_kv_head + 1, … of the
+         sequence. If `back` is not 0, `state` becomes what `part` is. NULL without a state */
+    int64_t saved_power;
+    int (*state_part)(const struct attn_problem *problem, void *state, int64_t sequence, int64_t first_kv_head,
+                      const struct attn_problem *part_problem, void *part, int back);
 };
 
-#elif ATTNRT_TYPES != 12
+#elif ATTNRT_TYPES != 13
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

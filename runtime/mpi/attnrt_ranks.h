@@ -58,6 +58,31 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
 int attn_ranks_forward(const struct attn_transport *transport, const struct attn_kernel *kernel,
                        const struct attn_problem *mine, const void *params, const void *q, const void *k, const void *v,
                        void *out, void *workspace);
+/* Appends the tokens of all ranks to a state, as one call of extend does. Then one rank can decode.
+   - The kernel passes states from rank to rank (see attn_ranks_forward). Otherwise the error is ATTN_EFOLD.
+   - `state` on rank 0 has the tokens before those of rank 0. Afterwards, `state` on the last rank has all tokens, and
+   must have been initialised before. Other ranks may pass NULL. After an error, the states are not to be used.
+   - n_k is ignored. mine->lengths may give each sequence a number of tokens of this rank.
+   - The workspace has attn_ranks_workspace() bytes. */
+int attn_ranks_extend(const struct attn_transport *transport, const struct attn_kernel *kernel,
+                      const struct attn_problem *mine, const void *params, const void *q, const void *k, const void *v,
+                      void *out, void *state, void *workspace);
+
+/* Returns the bytes of the workspace of attn_ranks_backward on this rank, like attn_ranks_workspace. */
+size_t attn_ranks_backward_workspace(const struct attn_transport *transport, const struct attn_kernel *kernel,
+                                     const struct attn_problem *mine);
+/* Computes gradients after attn_ranks_forward, as backward does.
+   - The kernel has `emit: [forward, backward, statistics]` and its keys travel (see attn_ranks_forward). Otherwise the
+     error is ATTN_EFOLD.
+   - mine->statistics are those that attn_ranks_forward wrote. mine->saved is not used.
+   - Each rank writes the rows of dq, dk and dv that belong to its tokens. All ranks must want the same gradients of
+   parameters, and get the same sums over all ranks, added in the order of the ranks. An array with a row for each query
+   or key has no gradient yet: ATTN_EFOLD.
+   - With 16-bit elements, each sum of gradients rounds. */
+int attn_ranks_backward(const struct attn_transport *transport, const struct attn_kernel *kernel,
+                        const struct attn_problem *mine, const void *params, const void *q, const void *k,
+                        const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients,
+                        void *workspace);
 
 #if defined __GNUC__ && !defined ATTNRT_HIDDEN
 #pragma GCC visibility pop

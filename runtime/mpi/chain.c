@@ -48,7 +48,9 @@ size_t chain_workspace(const struct attn_transport *t, const struct attn_kernel 
 {
     const struct slicing s = slices_of_chain(t, kernel, filled);
     const struct chain_sizes sizes = sizes_of_chain(&s);
-    return bytes_plus(bytes_plus(sizes.params, bytes_times(BUFFERS, sizes.state)), sizes.extend);
+    const size_t bytes = bytes_plus(bytes_plus(sizes.params, bytes_times(BUFFERS, sizes.state)), sizes.extend),
+                 alone = t->ranks == 1 ? whole_lines(kernel->extend_workspace(filled)) : 0; /* chain_extend */
+    return bytes > alone ? bytes : alone;
 }
 
 /* The chain on one rank. Slice n is in buffer n % BUFFERS. */
@@ -92,17 +94,37 @@ static int extend(const struct chain *x, int64_t n)
     const struct ranks_call *const call = x->call;
     const struct attn_kernel *const kernel = call->kernel;
     struct slice slice;
+    const struct attn_transport *const t = call->transport;
     int error = slice_make(&x->slicing, n, &call->arrays, call->params, x->params, &slice);
     unsigned char *const state = x->state[n % BUFFERS];
-    if (!error && call->transport->rank == 0) {
+    const int64_t sequence = n / x->slicing.of_sequence, head = n % x->slicing.of_sequence * x->slicing.heads;
+    if (!error && t->rank == 0) {
         slice.problem.start = 0;
         error = kernel->state_init(&slice.problem, state);
+        if (!error && call->state)
+            error = kernel->state_part(&call->problem, call->state, sequence, head, &slice.problem, state, 0);
     }
     slice.problem.workspace_bytes = x->sizes.extend;
     const struct arrays *const a = &slice.arrays;
     if (!error && call->problem.n_q > 0)
         error = kernel->extend(&slice.problem, slice.params, a->q, a->k, a->v, a->out, state, x->work);
+    if (!error && call->state && t->rank + 1 == t->ranks)
+        error = kernel->state_part(&call->problem, call->state, sequence, head, &slice.problem, state, 1);
     return error;
+}
+
+/* On one rank, slices would read lengths that earlier slices have changed. */
+static int extend_alone(const struct ranks_call *call)
+{
+    const struct arrays *const a = &call->arrays;
+    struct attn_problem p = call->problem;
+    p.workspace_bytes = 0;
+    return call->kernel->extend(&p, call->params, a->q, a->k, a->v, a->out, call->state, call->workspace);
+}
+
+int chain_extend(const struct ranks_call *call)
+{
+    return call->transport->ranks == 1 ? extend_alone(call) : chain_forward(call);
 }
 
 int chain_forward(const struct ranks_call *call)

@@ -1,6 +1,8 @@
 /* Messages of any length, and errors on which all ranks agree. */
 #include "ranks.h"
 
+#include <string.h>
+
 static size_t part_of(const struct message *m)
 {
     const size_t left = m->bytes - m->begun;
@@ -80,4 +82,33 @@ int agree(const struct attn_transport *t, int error)
         own = worse_error(own, message_now(t, message_to(t->rank + step, TAG_ERROR, &own, sizeof own)));
     }
     return own;
+}
+
+static void add(void *sum, const void *more, int64_t count, enum attn_dtype dtype)
+{
+    for (int64_t k = 0; k < count; k++) {
+        if (dtype == ATTN_F64)
+            ((double *)sum)[k] += ((const double *)more)[k];
+        else
+            ((float *)sum)[k] += ((const float *)more)[k];
+    }
+}
+
+/* The sum so far goes from rank to rank, and the whole sum comes back. */
+int sum_ranks(const struct attn_transport *t, void *data, int64_t count, enum attn_dtype dtype, void *work)
+{
+    const size_t bytes = (size_t)count * attn_dtype_size(dtype);
+    int error = 0;
+    if (t->sum) return t->sum(t->user, data, count, dtype);
+    if (t->rank > 0) {
+        error = message_now(t, message_from(t->rank - 1, TAG_SUM, work, bytes));
+        add(work, data, count, dtype);
+        memcpy(data, work, bytes);
+    }
+    if (t->rank + 1 < t->ranks) {
+        error = worse_error(error, message_now(t, message_to(t->rank + 1, TAG_SUM, data, bytes)));
+        error = worse_error(error, message_now(t, message_from(t->rank + 1, TAG_SUM, data, bytes)));
+    }
+    if (t->rank > 0) error = worse_error(error, message_now(t, message_to(t->rank - 1, TAG_SUM, data, bytes)));
+    return error;
 }

@@ -39,7 +39,7 @@ static int check_call(const struct attn_transport *t, const struct attn_kernel *
     if (!kernel || !mine || !call->workspace) return ATTN_EPOINTER;
     if ((uintptr_t)call->workspace % 64) return ATTN_EALIGN;
     const struct arrays *const a = &call->arrays;
-    int error = fill(kernel, mine, filled);
+    int error = mine->cu_seqlens || mine->pages ? ATTN_EPROBLEM : fill(kernel, mine, filled);
     if (!error && mine->batch > 0 && mine->heads > 0 &&
         ((mine->n_q > 0 && (!a->q || !a->out)) || (mine->n_k > 0 && (!a->k || (!a->v && !kernel->values_are_keys)))))
         error = ATTN_EPOINTER;
@@ -48,6 +48,20 @@ static int check_call(const struct attn_transport *t, const struct attn_kernel *
     const size_t bytes = attn_ranks_workspace(t, kernel, mine);
     if (!bytes) return ATTN_ESIZE;
     return mine->workspace_bytes && mine->workspace_bytes < bytes ? ATTN_EWORKSPACE : 0;
+}
+
+/* Runs what all ranks do together: they agree on errors before it, exchange their runs, and agree on errors after it.
+ */
+static int run_together(struct ranks_call *call, int error, uint64_t wanted, int (*run)(const struct ranks_call *))
+{
+    const struct attn_transport *const t = call->transport;
+    struct run *const runs = (struct run *)(void *)call->workspace;
+    error = agree(t, error);
+    if (error) return error;
+    call->run = runs;
+    call->workspace += bytes_of_runs(t);
+    error = agree(t, gather_runs(t, call->kernel, &call->problem, wanted, runs));
+    return error ? error : agree(t, run(call));
 }
 
 int attn_ranks_forward(const struct attn_transport *t, const struct attn_kernel *kernel,
@@ -61,12 +75,88 @@ int attn_ranks_forward(const struct attn_transport *t, const struct attn_kernel 
                               .workspace = (unsigned char *)workspace};
     int error = check_transport(t);
     if (error) return error;
-    error = agree(t, check_call(t, kernel, mine, &call, &call.problem));
+    error = check_call(t, kernel, mine, &call, &call.problem);
+    const bool chain = !error && chain_serves(kernel, &call.problem);
+    return run_together(&call, error, chain, chain ? chain_forward : ring_forward);
+}
+
+int attn_ranks_extend(const struct attn_transport *t, const struct attn_kernel *kernel, const struct attn_problem *mine,
+                      const void *params, const void *q, const void *k, const void *v, void *out, void *state,
+                      void *workspace)
+{
+    struct ranks_call call = {.transport = t,
+                              .kernel = kernel,
+                              .params = params,
+                              .arrays = {q, k, v, out},
+                              .workspace = (unsigned char *)workspace,
+                              .state = state};
+    int error = check_transport(t);
     if (error) return error;
-    struct run *const run = (struct run *)workspace;
-    call.run = run;
-    call.workspace += bytes_of_runs(t);
-    error = agree(t, gather_runs(t, kernel, &call.problem, run));
+    struct attn_problem tokens = {0};
+    if (mine) tokens = *mine;
+    tokens.n_k = tokens.n_q;
+    error = check_call(t, kernel, mine ? &tokens : NULL, &call, &call.problem);
+    if (!error && !chain_serves(kernel, &call.problem)) error = ATTN_EFOLD;
+    if (!error && !state && (t->rank == 0 || t->rank + 1 == t->ranks)) error = ATTN_EPOINTER;
+    return run_together(&call, error, 3, chain_extend);
+}
+
+size_t attn_ranks_backward_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
+                                     const struct attn_problem *mine)
+{
+    struct attn_problem filled;
+    if (check_transport(t) || !kernel || !mine || fill(kernel, mine, &filled)) return 0;
+    if (!ring_serves(kernel) || !kernel->backward) return 0;
+    const size_t bytes = bytes_plus(bytes_of_runs(t), ring_backward_workspace(kernel, &filled));
+    return bytes < SIZE_MAX ? bytes : 0;
+}
+
+static int check_backward(const struct ranks_call *call, const struct attn_problem *mine, struct attn_problem *filled)
+{
+    const struct attn_kernel *const kernel = call->kernel;
+    const struct arrays *const a = &call->arrays;
+    if (!kernel || !mine || !call->workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)call->workspace % 64) return ATTN_EALIGN;
+    int error = fill(kernel, mine, filled);
+    if (!error) error = ring_backward_check(kernel, filled, call->gradients);
     if (error) return error;
-    return agree(t, chain_serves(kernel, &call.problem) ? chain_forward(&call) : ring_forward(&call));
+    if (mine->batch > 0 && mine->heads > 0 &&
+        ((mine->n_q > 0 && (!a->q || !a->out || !call->dout)) ||
+         (mine->n_k > 0 && (!a->k || (!a->v && !kernel->values_are_keys)))))
+        return ATTN_EPOINTER;
+    const size_t bytes = attn_ranks_backward_workspace(call->transport, kernel, mine);
+    if (!bytes) return ATTN_ESIZE;
+    return mine->workspace_bytes && mine->workspace_bytes < bytes ? ATTN_EWORKSPACE : 0;
+}
+
+/* Returns bits of the gradients of parameters that the rank wants. */
+static uint64_t wanted_of(const struct attn_kernel *kernel, const void *gradients)
+{
+    uint64_t wanted = 2;
+    int learned = 0;
+    for (int k = 0; k < kernel->params && gradients; k++)
+        if (attn_param_learned(&kernel->param[k]))
+            wanted = wanted << 1 | (((void *const *)gradients)[learned++] != NULL);
+    return wanted;
+}
+
+int attn_ranks_backward(const struct attn_transport *t, const struct attn_kernel *kernel,
+                        const struct attn_problem *mine, const void *params, const void *q, const void *k,
+                        const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients,
+                        void *workspace)
+{
+    struct ranks_call call = {.transport = t,
+                              .kernel = kernel,
+                              .params = params,
+                              .arrays = {q, k, v, (void *)(uintptr_t)out},
+                              .workspace = (unsigned char *)workspace,
+                              .dout = dout,
+                              .dq = dq,
+                              .dk = dk,
+                              .dv = kernel && kernel->values_are_keys ? NULL : dv,
+                              .gradients = gradients};
+    const int error = check_transport(t);
+    if (error) return error;
+    return run_together(&call, check_backward(&call, mine, &call.problem), kernel ? wanted_of(kernel, gradients) : 0,
+                        ring_backward);
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* Tags of messages. */
-enum { TAG_ERROR = 1, TAG_RUNS, TAG_STATE, TAG_SUM, TAG_KEYS, TAG_KEYS_DOWN };
+enum { TAG_ERROR = 1, TAG_RUNS, TAG_STATE, TAG_SUM, TAG_KEYS, TAG_KEYS_DOWN, TAG_GRADIENTS };
 
 /* ---- messages (message.c) ---- */
 
@@ -32,6 +32,9 @@ int worse_error(int a, int b);
 /* Returns the error that counts of all ranks, on all ranks. */
 int agree(const struct attn_transport *t, int error);
 
+/* Replaces the elements by their sums over all ranks, added in the order of the ranks. `work` has room for them. */
+int sum_ranks(const struct attn_transport *t, void *data, int64_t count, enum attn_dtype dtype, void *work);
+
 /* ---- all runs (runs.c) ---- */
 
 /* One rank, as all ranks know it. */
@@ -40,9 +43,9 @@ struct run {
     uint64_t problem; /* a hash of what must be equal on all ranks */
 };
 /* Fills `run`, with an element for each rank. Returns an error of the transport, or ATTN_EPROBLEM if the ranks differ.
-   Other ranks may return 0. */
+   Other ranks may return 0. `wanted` must be equal, too. */
 int gather_runs(const struct attn_transport *t, const struct attn_kernel *kernel, const struct attn_problem *mine,
-                struct run *run);
+                uint64_t wanted, struct run *run);
 
 /* ---- slices of heads (slice.c) ---- */
 
@@ -96,6 +99,10 @@ struct ranks_call {
     struct arrays arrays;
     unsigned char *workspace;
     const struct run *run;
+    void *state; /* for extend, otherwise NULL */
+    /* for backward */
+    const void *dout;
+    void *dq, *dk, *dv, *gradients;
 };
 /* Sends states from rank to rank (chain.c). chain_workspace returns SIZE_MAX if the sizes are too large. */
 bool chain_serves(const struct attn_kernel *kernel, const struct attn_problem *problem);
@@ -103,6 +110,7 @@ size_t chain_workspace(const struct attn_transport *t, const struct attn_kernel 
                        const struct attn_problem *filled);
 int chain_check(const struct attn_kernel *kernel, const struct attn_problem *problem);
 int chain_forward(const struct ranks_call *call);
+int chain_extend(const struct ranks_call *call);
 
 /* Sends keys and values from rank to rank (ring.c). ring_check returns an error that one rank finds by itself. */
 bool ring_serves(const struct attn_kernel *kernel);
@@ -110,6 +118,10 @@ size_t ring_workspace(const struct attn_transport *t, const struct attn_kernel *
                       const struct attn_problem *filled);
 int ring_check(const struct attn_kernel *kernel, const struct attn_problem *problem);
 int ring_forward(const struct ranks_call *call);
+/* The gradients of the same forms (ring_backward.c). */
+size_t ring_backward_workspace(const struct attn_kernel *kernel, const struct attn_problem *filled);
+int ring_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem, const void *gradients);
+int ring_backward(const struct ranks_call *call);
 
 static inline size_t whole_lines(size_t bytes)
 {

@@ -2,11 +2,9 @@
    queries for the keys that it has received before. Results for different keys are merged in a fixed order: first the
    rank's own keys, then piece by piece in the order of arrival.
    A row of a message has the elements of all heads and sequences for one key: keys, values, and rows of parameters. */
-#include "route.h"
+#include "ring.h"
 
 #include <string.h>
-
-enum { LINE = 64, BUFFERS = 2 };
 
 bool ring_serves(const struct attn_kernel *kernel)
 {
@@ -31,16 +29,13 @@ static bool has_parts(const struct attn_param *p)
 int ring_check(const struct attn_kernel *kernel, const struct attn_problem *problem)
 {
     if (!ring_serves(kernel)) return ATTN_EFOLD;
+    if (kernel->key_dtype != kernel->dtype || kernel->value_dtype != kernel->dtype) return ATTN_EFOLD;
     for (int k = 0; k < kernel->params; k++)
         if (!has_parts(&kernel->param[k])) return ATTN_EFOLD;
     return problem->query_start || problem->saved ? ATTN_EPROBLEM : 0;
 }
 
 /* ---- the layout of a row of a message ---- */
-
-struct layout {
-    size_t keys, values, params, bytes; /* offsets, and the bytes of a row */
-};
 
 /* Returns the bytes of a parameter's row, for all sequences and heads. */
 static size_t param_row(const struct attn_param *p, const struct attn_problem *problem)
@@ -53,16 +48,17 @@ static size_t param_row(const struct attn_param *p, const struct attn_problem *p
     return bytes_plus(bytes, 7) / 8 * 8;
 }
 
-static int64_t heads_of_keys(const struct attn_problem *p)
+int64_t ring_heads_of_keys(const struct attn_problem *p)
 {
     return p->key_heads ? p->key_heads : p->kv_heads;
 }
 
-static struct layout layout_of(const struct attn_kernel *kernel, const struct attn_problem *p)
+struct layout ring_layout(const struct attn_kernel *kernel, const struct attn_problem *p)
 {
     const size_t size = attn_dtype_size(kernel->dtype), batch = (size_t)p->batch;
     struct layout x = {0, 0, 0, 0};
-    x.values = whole_lines(bytes_times(bytes_times(batch, (size_t)heads_of_keys(p)), size * (size_t)kernel->head_dim));
+    x.values = whole_lines(
+        bytes_times(bytes_times(batch, (size_t)ring_heads_of_keys(p)), size * (size_t)kernel->head_dim));
     x.params = x.values;
     if (!kernel->values_are_keys)
         x.params = bytes_plus(x.values, whole_lines(bytes_times(bytes_times(batch, (size_t)p->kv_heads),
@@ -75,29 +71,25 @@ static struct layout layout_of(const struct attn_kernel *kernel, const struct at
 
 /* ---- the workspace ---- */
 
-struct ring_sizes {
-    size_t params, starts, buffer, out, statistics, kernel;
-};
-
-static size_t statistics_size(const struct attn_kernel *kernel)
+size_t ring_statistics_size(const struct attn_kernel *kernel)
 {
     return kernel->dtype == ATTN_F64 ? sizeof(double) : sizeof(float);
 }
 
-static size_t rows_of_out(const struct attn_problem *p)
+size_t ring_rows(const struct attn_problem *p)
 {
     return bytes_times(bytes_times((size_t)p->batch, (size_t)p->heads), (size_t)p->n_q);
 }
 
-static size_t larger(size_t a, size_t b)
+size_t ring_larger(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
 
 static struct ring_sizes sizes_of_ring(const struct attn_kernel *kernel, const struct attn_problem *p)
 {
-    const struct layout layout = layout_of(kernel, p);
-    const size_t rows = rows_of_out(p);
+    const struct layout layout = ring_layout(kernel, p);
+    const size_t rows = ring_rows(p);
     struct attn_problem piece = *p;
     piece.n_k = piece_of_runs(kernel);
     piece.k = piece.v = piece.out = (struct attn_strides){0, 0, 0};
@@ -107,8 +99,8 @@ static struct ring_sizes sizes_of_ring(const struct attn_kernel *kernel, const s
         /* a piece may have earlier rows, down to a multiple of the period */
         .buffer = whole_lines(bytes_times(layout.bytes, (size_t)piece.n_k)),
         .out = whole_lines(bytes_times(rows, attn_dtype_size(kernel->dtype) * (size_t)kernel->value_dim)),
-        .statistics = whole_lines(bytes_times(rows, statistics_size(kernel))),
-        .kernel = whole_lines(larger(kernel->workspace(p), kernel->workspace(&piece)))};
+        .statistics = whole_lines(bytes_times(rows, ring_statistics_size(kernel))),
+        .kernel = whole_lines(ring_larger(kernel->workspace(p), kernel->workspace(&piece)))};
 }
 
 size_t ring_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
@@ -117,26 +109,12 @@ size_t ring_workspace(const struct attn_transport *t, const struct attn_kernel *
     const struct ring_sizes s = sizes_of_ring(kernel, filled);
     (void)t;
     if (!s.kernel) return SIZE_MAX;
-    size_t bytes = bytes_plus(s.params, bytes_plus(s.starts, bytes_times(BUFFERS, s.buffer)));
+    size_t bytes = bytes_plus(s.params, bytes_plus(s.starts, bytes_times(RING_BUFFERS, s.buffer)));
     bytes = bytes_plus(bytes, bytes_plus(s.out, bytes_times(2, s.statistics)));
     return bytes_plus(bytes, s.kernel);
 }
 
-/* A call on one rank. */
-struct ring {
-    const struct ranks_call *call;
-    struct routes routes;
-    struct layout layout;
-    struct ring_sizes sizes;
-    struct attn_problem own;                 /* with statistics */
-    unsigned char *params, *buffer[BUFFERS]; /* params: of the current call of the kernel */
-    unsigned char *out, *statistics;         /* results for a piece */
-    int64_t *starts;                         /* query_start of the current call */
-    unsigned char *work;
-    int error;
-};
-
-static void note(struct ring *x, int error)
+void ring_note(struct ring *x, int error)
 {
     x->error = worse_error(x->error, error);
 }
@@ -149,7 +127,7 @@ static void place(struct ring *x)
     at += s->params;
     x->starts = (int64_t *)(void *)at;
     at += s->starts;
-    for (int k = 0; k < BUFFERS; k++, at += s->buffer) x->buffer[k] = at;
+    for (int k = 0; k < RING_BUFFERS; k++, at += s->buffer) x->buffer[k] = at;
     x->out = at;
     at += s->out;
     x->statistics = at;
@@ -221,7 +199,7 @@ static void pack_param(unsigned char *to, size_t row_bytes, const struct param_a
     }
 }
 
-static void set_params(struct ring *x, int64_t first_query, int64_t first_key)
+void ring_set_params(struct ring *x, int64_t first_query, int64_t first_key)
 {
     const struct ranks_call *const call = x->call;
     const struct part part = {
@@ -235,10 +213,10 @@ static void pack(struct ring *x, unsigned char *to, struct rows rows)
     const struct attn_kernel *const kernel = call->kernel;
     const struct attn_problem *const p = &x->own;
     const size_t size = attn_dtype_size(kernel->dtype), row = x->layout.bytes;
-    pack_array(to, row, call->arrays.k, &p->k, p, heads_of_keys(p), rows, size, kernel->head_dim);
+    pack_array(to, row, call->arrays.k, &p->k, p, ring_heads_of_keys(p), rows, size, kernel->head_dim);
     if (!kernel->values_are_keys)
         pack_array(to + x->layout.values, row, call->arrays.v, &p->v, p, p->kv_heads, rows, size, kernel->value_dim);
-    set_params(x, 0, 0);
+    ring_set_params(x, 0, 0);
     size_t at = x->layout.params;
     for (int k = 0; k < kernel->params && call->params; k++) {
         const struct attn_param *const param = &kernel->param[k];
@@ -274,20 +252,38 @@ static void use_rows_of_params(struct ring *x, const unsigned char *rows)
     }
 }
 
-/* Computes queries first … first + problem->n_q - 1, whose first key has position `key`. */
+void ring_use_message(struct ring *x, struct attn_problem *p, const unsigned char *message, int64_t first_query,
+                      int64_t key)
+{
+    const struct attn_kernel *const kernel = x->call->kernel;
+    const int64_t row = (int64_t)(x->layout.bytes / attn_dtype_size(kernel->dtype));
+    p->k = (struct attn_strides){ring_heads_of_keys(p) * kernel->head_dim, kernel->head_dim, row};
+    p->v = (struct attn_strides){p->kv_heads * kernel->value_dim, kernel->value_dim, row};
+    if (kernel->values_are_keys) p->v = (struct attn_strides){0, 0, 0};
+    ring_set_params(x, first_query, key);
+    if (x->call->params) use_rows_of_params(x, message);
+}
+
+int ring_place_queries(struct ring *x, struct attn_problem *p, int64_t first, int64_t key)
+{
+    const int64_t start = routes_query(&x->routes, x->call->transport->rank) + first - key;
+    if (start < -(INT64_C(1) << 31) || start > INT64_C(1) << 31) return ATTN_ESIZE;
+    for (int64_t b = 0; b < p->batch; b++) x->starts[b] = start;
+    p->query_start = start == p->n_k - p->n_q ? NULL : x->starts;
+    p->workspace_bytes = x->sizes.kernel;
+    return 0;
+}
+
+/* Computes queries first … first + problem->n_q - 1 for keys from position `key` on. */
 static int attend(struct ring *x, struct attn_problem *p, int64_t first, int64_t key, const void *k, const void *v,
                   void *out)
 {
     const struct ranks_call *const call = x->call;
     const struct attn_kernel *const kernel = call->kernel;
-    const int64_t start = routes_query(&x->routes, call->transport->rank) + first - key;
     const unsigned char *const q = (const unsigned char *)call->arrays.q +
                                    first * p->q.row * (int64_t)attn_dtype_size(kernel->dtype);
-    if (start < -(INT64_C(1) << 31) || start > INT64_C(1) << 31) return ATTN_ESIZE;
-    for (int64_t b = 0; b < p->batch; b++) x->starts[b] = start;
-    p->query_start = start == p->n_k - p->n_q ? NULL : x->starts;
-    p->workspace_bytes = x->sizes.kernel;
-    return kernel->forward(p, call->params ? x->params : NULL, q, k, v, out, x->work);
+    const int error = ring_place_queries(x, p, first, key);
+    return error ? error : kernel->forward(p, call->params ? x->params : NULL, q, k, v, out, x->work);
 }
 
 /* Returns a problem whose results are for n queries, in x->out and `statistics`. */
@@ -308,7 +304,7 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* Limits queries first … end - 1 to those that see keys rows of a run that begins at position `begin`. */
-static void limit_queries(const struct ring *x, int64_t begin, struct rows rows, int64_t *first, int64_t *end)
+void ring_limit_queries(const struct ring *x, int64_t begin, struct rows rows, int64_t *first, int64_t *end)
 {
     const struct attn_kernel *const kernel = x->call->kernel;
     const int64_t query = routes_query(&x->routes, x->call->transport->rank);
@@ -323,24 +319,20 @@ static void limit_queries(const struct ring *x, int64_t begin, struct rows rows,
 static int add_piece(struct ring *x, int source, struct rows rows, const unsigned char *message)
 {
     const struct attn_kernel *const kernel = x->call->kernel;
-    const size_t size = attn_dtype_size(kernel->dtype), elements = x->layout.bytes / size;
+    const size_t size = attn_dtype_size(kernel->dtype);
     const int64_t begin = routes_key(&x->routes, source), key = begin + rows.first;
     int64_t first, end;
-    limit_queries(x, begin, rows, &first, &end);
+    ring_limit_queries(x, begin, rows, &first, &end);
     if (first >= end) return 0;
     struct attn_problem p = part_problem(x, end - first, rows.end - rows.first, x->statistics);
-    p.k = (struct attn_strides){heads_of_keys(&p) * kernel->head_dim, kernel->head_dim, (int64_t)elements};
-    p.v = (struct attn_strides){p.kv_heads * kernel->value_dim, kernel->value_dim, (int64_t)elements};
-    if (kernel->values_are_keys) p.v = (struct attn_strides){0, 0, 0};
-    set_params(x, first, key);
-    if (x->call->params) use_rows_of_params(x, message);
+    ring_use_message(x, &p, message, first, key);
     int error = attend(x, &p, first, key, message, message + x->layout.values, x->out);
     if (error) return error;
     struct attn_problem left = x->own;
     left.n_q = p.n_q;
     left.n_k = 0;
     left.statistics = (unsigned char *)left.statistics +
-                      first * left.statistics_at.row * (int64_t)statistics_size(kernel);
+                      first * left.statistics_at.row * (int64_t)ring_statistics_size(kernel);
     return kernel->merge(&left, (unsigned char *)x->call->arrays.out + first * left.out.row * (int64_t)size, &p,
                          x->out);
 }
@@ -352,18 +344,11 @@ static int add_own(struct ring *x)
     const struct arrays *const a = &x->call->arrays;
     const int64_t key = routes_key(&x->routes, x->call->transport->rank);
     if (p.n_q == 0) return 0;
-    set_params(x, 0, key);
+    ring_set_params(x, 0, key);
     return attend(x, &p, 0, key, a->k, a->v, a->out);
 }
 
 /* ---- keys on their way ---- */
-
-/* A piece of the run of rank `source`, in a buffer. */
-struct piece {
-    int source;
-    struct rows rows;
-    unsigned char *at;
-};
 
 static struct piece piece_to(const struct ring *x, int rank, int source, int step, int64_t number)
 {
@@ -383,7 +368,8 @@ static void compute(struct ring *x, const struct piece *piece, int64_t number)
     if (x->error || piece->source < 0) return;
     const struct rows rows = routes_seen(&x->routes, piece->source, x->call->transport->rank, number);
     if (!rows_any(rows)) return;
-    note(x, add_piece(x, piece->source, rows, piece->at + x->layout.bytes * (size_t)(rows.first - piece->rows.first)));
+    const size_t skip = x->layout.bytes * (size_t)(rows.first - piece->rows.first);
+    ring_note(x, x->compute(x, piece->source, rows, piece->at + skip));
 }
 
 /* One step of a ring or line: sends `now` to the next rank, receives another piece, and computes with `now` meanwhile.
@@ -395,17 +381,18 @@ static struct piece pass_on(struct ring *x, const struct piece *now, int step, i
               from = routes_source(&x->routes, t->rank, step, 1), tag = step > 0 ? TAG_KEYS : TAG_KEYS_DOWN;
     struct piece next = piece_to(x, t->rank, routes_source(&x->routes, t->rank, step, hop + 1), step, number),
                  out = piece_to(x, to, now->source, step, number);
-    next.at = x->buffer[(hop + 1) % BUFFERS];
+    next.at = x->buffer[(hop + 1) % RING_BUFFERS];
     const unsigned char *const rows = rows_any(out.rows)
                                           ? now->at + x->layout.bytes * (size_t)(out.rows.first - now->rows.first)
                                           : now->at;
     struct message receives = message_from(from, tag, next.at, bytes_of_rows(x, next.rows)),
                    sends = message_to(to, tag, rows, bytes_of_rows(x, out.rows));
-    note(x, message_begin(t, &receives));
-    note(x, message_begin(t, &sends));
+    ring_note(x, message_begin(t, &receives));
+    ring_note(x, message_begin(t, &sends));
     if (hop > 0) compute(x, now, number);
-    note(x, message_end(t, &receives));
-    note(x, message_end(t, &sends));
+    ring_note(x, message_end(t, &receives));
+    ring_note(x, message_end(t, &sends));
+    if (x->hop_done && hop > 0) x->hop_done(x, now->source, step, hop, number);
     return next;
 }
 
@@ -420,18 +407,23 @@ static void move_pieces(struct ring *x, int step, int64_t number)
     for (int hop = 0; hop < t->ranks; hop++) now = pass_on(x, &now, step, hop, number);
 }
 
+void ring_travel(struct ring *x)
+{
+    const int64_t pieces = x->routes.ranks > 1 ? routes_pieces(&x->routes) : 0;
+    for (int64_t number = 0; number < pieces; number++) move_pieces(x, 1, number);
+    for (int64_t number = 0; number < pieces && !x->routes.around; number++) move_pieces(x, -1, number);
+}
+
 int ring_forward(const struct ranks_call *call)
 {
     const struct attn_transport *const t = call->transport;
-    struct ring ring = {.call = call, .own = call->problem}, *const x = &ring;
-    x->layout = layout_of(call->kernel, &x->own);
+    struct ring ring = {.call = call, .own = call->problem, .compute = add_piece}, *const x = &ring;
+    x->layout = ring_layout(call->kernel, &x->own);
     x->sizes = sizes_of_ring(call->kernel, &x->own);
     const int misplaced = agree(t, routes_make(call->kernel, call->run, t->ranks, &x->routes));
     if (misplaced) return misplaced;
     place(x);
-    note(x, add_own(x));
-    const int64_t pieces = t->ranks > 1 ? routes_pieces(&x->routes) : 0;
-    for (int64_t number = 0; number < pieces; number++) move_pieces(x, 1, number);
-    for (int64_t number = 0; number < pieces && !x->routes.around; number++) move_pieces(x, -1, number);
+    ring_note(x, add_own(x));
+    ring_travel(x);
     return x->error;
 }

@@ -27,11 +27,11 @@ static int end_of(const struct attn_transport *t, int rank, int step)
 }
 
 int gather_runs(const struct attn_transport *t, const struct attn_kernel *kernel, const struct attn_problem *mine,
-                struct run *run)
+                uint64_t wanted, struct run *run)
 {
     int step = 1, error = 0;
     memset(run, 0, (size_t)t->ranks * sizeof *run);
-    run[t->rank] = (struct run){mine->n_q, mine->n_k, problem_hash(kernel, mine)};
+    run[t->rank] = (struct run){mine->n_q, mine->n_k, hash_of(problem_hash(kernel, mine), &wanted, sizeof wanted)};
     for (; step < t->ranks && t->rank % (2 * step) == 0; step *= 2) {
         const int from = t->rank + step, runs = end_of(t, from, step) - from;
         if (runs <= 0) continue;

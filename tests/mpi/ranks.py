@@ -87,6 +87,12 @@ class Ranks:
         self.workspace.restype = ctypes.c_size_t
         self.workspace.argtypes = [ctypes.c_void_p] * 3
         self.forward.argtypes = [ctypes.c_void_p] * 9
+        self.backward_workspace, self.backward = library.attn_ranks_backward_workspace, library.attn_ranks_backward
+        self.backward_workspace.restype = ctypes.c_size_t
+        self.backward_workspace.argtypes = [ctypes.c_void_p] * 3
+        self.backward.argtypes = [ctypes.c_void_p] * 14
+        self.extend = library.attn_ranks_extend
+        self.extend.argtypes = [ctypes.c_void_p] * 10
 
 
 def share(kernel, P, rows_q, rows_k):
@@ -115,15 +121,47 @@ class Call:
         self.params, self.keep = kernel.parameters(P)
         self.out = kernel.as_stored(np.full((q.shape[0], self.problem.heads) + q.shape[2:3] + v.shape[3:], np.nan,
                                             kernel.dtype))
-        size = ranks.workspace(ctypes.byref(transport), ctypes.byref(kernel.about), ctypes.byref(self.problem))
+        self.dout, self.error, self.state = None, None, None
+        self.set_workspace(ranks.workspace)
+
+    def set_workspace(self, function):
+        size = function(ctypes.byref(self.transport), ctypes.byref(self.kernel.about), ctypes.byref(self.problem))
         self.memory = np.full(size + 128, 0xFF, np.uint8)
         self.problem.workspace_bytes = size
         self.work = self.memory[-self.memory.ctypes.data % 64:][:size + 64]
         self.after = self.work[size:].copy()
-        self.error = None
+
+    def differentiate(self, ranks, dout, P):
+        """Makes the next run a call of attn_ranks_backward, with gradients of all learned parameters without a row for
+        each query or key."""
+        self.dout = self.kernel.as_stored(np.ascontiguousarray(dout, self.kernel.dtype))
+        self.gradients = {n: np.full_like(x, 0x7FFF if x.dtype == np.uint16 else np.nan)
+                          for n, x in zip(('dq', 'dk', 'dv'), self.arrays)}
+        about = self.kernel.about
+        learned = [p for p in about.param[:about.params] if p.dtype < 4 and not p.random]
+        names = ['d' + p.name.decode() for p in learned]
+        self.of_params = {n: np.full(np.shape(P[n[1:]]), np.nan, self.kernel.dtype) for n, p in zip(names, learned)
+                          if -4 not in p.shape[:p.rank] and -5 not in p.shape[:p.rank]}
+        pointers = [self.of_params[n].ctypes.data if n in self.of_params else None for n in names]
+        self.pointers = (ctypes.c_void_p * max(1, len(names)))(*pointers)
+        self.set_workspace(ranks.backward_workspace)
 
     def run(self, ranks):
         about = self.kernel.about
+        if self.dout is not None:
+            self.error = ranks.backward(
+                ctypes.byref(self.transport), ctypes.byref(about), ctypes.byref(self.problem),
+                self.params if about.params else None, *(x.ctypes.data for x in (*self.arrays, self.out, self.dout)),
+                *(x.ctypes.data for x in self.gradients.values()), self.pointers, self.work.ctypes.data)
+            check((self.work[-64:] == self.after).all(), 'a rank wrote after its workspace')
+            return
+        if self.state is not None:   # a State, or 0 for none
+            self.error = ranks.extend(
+                ctypes.byref(self.transport), ctypes.byref(about), ctypes.byref(self.problem),
+                self.params if about.params else None, *(x.ctypes.data for x in (*self.arrays, self.out)),
+                self.state and self.state.address, self.work.ctypes.data)
+            check((self.work[-64:] == self.after).all(), 'a rank wrote after its workspace')
+            return
         self.error = ranks.forward(
             ctypes.byref(self.transport), ctypes.byref(about), ctypes.byref(self.problem),
             self.params if about.params else None,
@@ -148,15 +186,53 @@ def together(calls, ranks):
     return [call.error for call in calls]
 
 
-def forward(ranks, kernel, P, q, k, v, runs, post=None, threads=1):
-    """Returns `out` for all queries. `runs` has each rank's numbers of queries and keys."""
-    post, calls, at_q, at_k = post or Post(len(runs)), [], 0, 0
+def calls_of(ranks, kernel, P, q, k, v, runs, post, threads, **more):
+    """Returns a call for each rank. `runs` has each rank's numbers of queries and keys."""
+    calls, at_q, at_k = [], 0, 0
     for rank, (n_q, n_k) in enumerate(runs):
         rows_q, rows_k = slice(at_q, at_q + n_q), slice(at_k, at_k + n_k)
         calls.append(Call(ranks, kernel, post.transport(rank), share(kernel, P, rows_q, rows_k), q[:, :, rows_q],
-                          k[:, :, rows_k], v[:, :, rows_k], threads, capacity=k.shape[2]))
+                          k[:, :, rows_k], v[:, :, rows_k], threads, capacity=k.shape[2], **more))
         at_q, at_k = at_q + n_q, at_k + n_k
+    return calls
+
+
+def run_all(calls, ranks):
     errors = together(calls, ranks)
     check(len(set(errors)) == 1, 'ranks have different errors: %s' % errors)
-    check(errors[0] == 0, 'attn_ranks_forward returned %d' % errors[0])
+    check(errors[0] == 0, 'attn_ranks_… returned %d' % errors[0])
+
+
+def forward(ranks, kernel, P, q, k, v, runs, post=None, threads=1):
+    """Returns `out` for all queries."""
+    calls = calls_of(ranks, kernel, P, q, k, v, runs, post or Post(len(runs)), threads)
+    run_all(calls, ranks)
     return kernel.as_numbers(np.concatenate([call.out for call in calls], axis=2))
+
+
+def extend(ranks, kernel, P, q, k, v, runs, first, last):
+    """Appends the tokens of all ranks to State `first`, which becomes State `last`. Returns `out`."""
+    calls = calls_of(ranks, kernel, P, q, k, v, runs, Post(len(runs)), 1, rewind=first.problem.rewind)
+    for call in calls: call.state = 0
+    calls[0].state, calls[-1].state = first, last
+    run_all(calls, ranks)
+    return kernel.as_numbers(np.concatenate([call.out for call in calls], axis=2))
+
+
+def backward(ranks, kernel, P, q, k, v, dout, runs, threads=1):
+    """Returns all gradients, after forward."""
+    post = Post(len(runs))
+    calls, at = calls_of(ranks, kernel, P, q, k, v, runs, post, threads), 0
+    for call, (n_q, _) in zip(calls, runs):
+        call.statistics = np.full(call.out.shape[:3], np.nan, kernel.dtype)
+        call.problem.give(call.statistics)
+    run_all(calls, ranks)
+    for call, (n_q, _) in zip(calls, runs):
+        call.differentiate(ranks, dout[:, :, at:at + n_q], P)
+        at += n_q
+    run_all(calls, ranks)
+    made = {n: kernel.as_numbers(np.concatenate([call.gradients[n] for call in calls], axis=2))
+            for n in ('dq', 'dk', 'dv')}
+    for name, first in calls[0].of_params.items():
+        check(all(call.of_params[name].tobytes() == first.tobytes() for call in calls), name + ' differs between ranks')
+    return made | calls[0].of_params

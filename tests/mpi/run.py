@@ -7,6 +7,7 @@ import ctypes
 import os
 import shutil
 import sys
+import zlib
 
 sys.dont_write_bytecode = True
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
@@ -17,8 +18,8 @@ import numpy as np
 import yaml
 
 import definitions
-from kernel import RUNTIME, Objects, Problem, best_target, compiled, done_well, inputs, runtime_sources
-from ranks import Call, Post, Ranks, built, forward, share, together
+from kernel import RUNTIME, Made, Objects, Problem, State, best_target, compiled, done_well, inputs, runtime_sources
+from ranks import Call, Post, Ranks, backward, built, extend, forward, share, together
 from suite import Skip, Suite, check, compiler
 
 IDENTITY, ROWS = {'linear': {'features': 'identity'}}, {'shape': ['B', 'H', 'Nk']}
@@ -42,13 +43,19 @@ LINEAR = {
 RUNS = [[150], [75, 75], [64, 86], [1, 0, 149], [0, 33, 100, 17], [10, 0, 0, 70, 31, 1, 38], [150, 0, 0]]
 
 
-def kernel_of(folder, suite, keys):
+def kernel_of(suite, keys):
+    """Returns a kernel and its spec. Cases with the same spec share the kernel."""
     spec = {'name': 'k', 'mask': 'causal', 'shape': {'head_dim': 8, 'value_dim': 12}, 'dtype': 'f32',
             'emit': ['forward', 'decode'], 'algorithm': 'linear'} | keys
-    path = os.path.join(folder, 'k.yaml')
-    with open(path, 'w') as f:
-        yaml.safe_dump(spec, f, sort_keys=False)
-    return compiled(suite, path, folder, best_target(), '-O1', compiler('clang')), definitions.load(path)
+    text = yaml.safe_dump(spec, sort_keys=False)
+    folder = os.path.join(suite.folder, 'kernel-%08x' % zlib.crc32(text.encode()))
+
+    def make():
+        os.makedirs(folder)
+        with open(os.path.join(folder, 'k.yaml'), 'w') as f:
+            f.write(text)
+        return compiled(suite, os.path.join(folder, 'k.yaml'), folder, best_target(), '-O1', compiler('clang'))
+    return suite.kernels.once(text, make), definitions.load(os.path.join(folder, 'k.yaml'))
 
 
 def library(suite):
@@ -67,7 +74,7 @@ def state_bytes(kernel, batch, heads, kv_heads, key_heads, capacity):
 
 def linear(folder, suite, name):
     keys, (B, H, G) = LINEAR[name]
-    kernel, spec = kernel_of(folder, suite, keys)
+    kernel, spec = kernel_of(suite, keys)
     ranks, n = library(suite), sum(RUNS[0])
     P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
     if name == 'shared-keys': q, k = q[:, :2], k[:, :2]   # problem.key_heads
@@ -88,15 +95,43 @@ def linear(folder, suite, name):
     return '(one rank is off by %.2g)' % worst
 
 
-# Quadratic forms, whose keys travel: (keys of the spec, sizes B, H, G).
+def state(folder, suite, name):
+    """Extends a state over ranks, and then on the last rank alone, like one state on one rank."""
+    keys, (B, H, G) = LINEAR[name]
+    kernel, spec = kernel_of(suite, keys)
+    ranks, n, prompt = library(suite), 150, 21
+    P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
+
+    def begun():
+        return State(kernel, P, B, H, G, capacity=n, rewind=20)
+
+    def step(made, begin, end):
+        rows = slice(begin, end)
+        return made.extend(q[:, :, rows], k[:, :, rows], v[:, :, rows], rows=share(kernel, P, rows, rows))
+    for runs in [50], [20, 30], [0, 7, 1, 42], [49, 1, 0]:
+        alone, first = begun(), begun()
+        last = first if len(runs) == 1 else begun()
+        check(step(alone, 0, prompt).tobytes() == step(first, 0, prompt).tobytes(), 'two states differ')
+        rows = slice(prompt, prompt + 50)
+        wanted = step(alone, prompt, prompt + 50)
+        got = extend(ranks, kernel, share(kernel, P, rows, rows), *(x[:, :, rows] for x in (q, k, v)),
+                     [(m, m) for m in runs], first, last)
+        check(got.tobytes() == wanted.tobytes(), 'other bits with runs %s' % runs)
+        for at in range(71, 150, 26):
+            check(step(alone, at, min(at + 26, n)).tobytes() == step(last, at, min(at + 26, n)).tobytes(),
+                  'decoding differs after runs %s' % runs)
+
+
+# Quadratic forms, whose keys travel: (keys of the spec, sizes B, H, G). Those of BACKWARD also compute gradients.
 RING = {
     'full': ({'mask': 'none'}, (2, 4, 2)),
     'causal': ({'prepare': ['rope']}, (1, 4, 2)),
-    'window': ({'mask': {'window': {'left': 20}}}, (1, 2, 2)),
+    'window-f16': ({'mask': {'window': {'left': 20}}, 'dtype': 'f16'}, (1, 2, 2)),
     'two-sided': ({'mask': {'expr': 'i - j < 9 && j - i < 40'}, 'similarity': {'softmax': {'bias': 'alibi'}}},
                   (1, 2, 1)),
     'dilated': ({'mask': {'expr': 'j <= i && (i - j) % 3 == 0'}, 'dtype': 'f64'}, (1, 2, 2)),
-    'power-f16': ({'similarity': {'polynomial': {'degree': 4}}, 'normalize': 'sum', 'dtype': 'f16'}, (1, 2, 1)),
+    'sum': ({'similarity': {'custom': {'weight': '1 + s * s'}}, 'dtype': 'f64'}, (1, 2, 2)),
+    'power': ({'similarity': {'polynomial': {'degree': 16, 'beta': 2}}, 'normalize': 'sum'}, (1, 2, 2)),
     'undivided': ({'similarity': {'custom': {'weight': '1 + s * s * a[b][h][j]'}}, 'normalize': 'none', 'mask': 'none',
                    'arrays': {'a': {'shape': ['B', 'H', 'Nk']}}}, (2, 2, 2)),
     'pairs-bf16': ({'similarity': {'softmax': {'modify': 's + near[h][row][j]'}}, 'dtype': 'bf16',
@@ -104,7 +139,12 @@ RING = {
     'per-query': ({'similarity': {'softmax': {'modify': 's * warm[b][row]'}}, 'mask': {'window': {'left': 70}},
                    'arrays': {'warm': {'shape': ['B', 'Nq']}}}, (2, 2, 1)),
     'keys-as-values': ({'shape': {'head_dim': 12, 'value_dim': 8, 'values': 'keys'}}, (1, 4, 1)),
+    'learned': ({'similarity': {'softmax': {'modify': 's * hot[h] + near[h][i - j]'}},
+                 'prepare': [{'rmsnorm': {'affine': True}}],
+                 'arrays': {'hot': {'shape': ['H'], 'learned': True}, 'near': {'shape': ['H', 150], 'learned': True}}},
+                (1, 2, 2)),
 }
+BACKWARD = 'full', 'causal', 'window-f16', 'two-sided', 'sum', 'power', 'undivided', 'learned'
 RING_TOLERANCE = {'f32': 3e-6, 'f64': 1e-13, 'f16': 4e-3, 'bf16': 3e-2}
 
 
@@ -122,10 +162,16 @@ def row_bytes(kernel, batch, heads, kv_heads):
     return sum(-(-n // 64) * 64 for n in lines)
 
 
+QUADRATIC = {'similarity': 'softmax', 'algorithm': 'quadratic', 'emit': ['forward', 'statistics']}
+
+
+def emit_of(name):
+    return ['forward', 'statistics'] + ['backward'] * (name in BACKWARD)
+
+
 def ring(folder, suite, name):
     keys, (B, H, G) = RING[name]
-    kernel, spec = kernel_of(folder, suite, {'similarity': 'softmax', 'emit': ['forward', 'statistics'],
-                                             'algorithm': 'quadratic'} | keys)
+    kernel, spec = kernel_of(suite, QUADRATIC | keys | {'emit': emit_of(name)})
     ranks, n, about = library(suite), sum(RUNS[0]), kernel.about
     P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
     expected, worst = definitions.attend(spec, dict(P), q, k, v), 0.0
@@ -142,15 +188,30 @@ def ring(folder, suite, name):
     return '(largest error %.2g)' % worst
 
 
+def gradients(folder, suite, name):
+    keys, (B, H, G) = RING[name]
+    kernel, spec = kernel_of(suite, QUADRATIC | keys | {'emit': emit_of(name)})
+    ranks, n = library(suite), sum(RUNS[0])
+    P, q, k, v = inputs(spec, H, G, n, n, B, 5, os.path.join(folder, 'data'))
+    dout, worst = np.random.default_rng(1).standard_normal(q.shape[:3] + v.shape[3:]), 0.0
+    learned = any(p.dtype < 4 and not p.random for p in kernel.about.param[:kernel.about.params])
+    expected = kernel.gradients(P, q, k, v, dout, arrays=learned)
+    for runs in [RUNS[0], RUNS[1], RUNS[3], RUNS[5]]:
+        got = backward(ranks, kernel, P, q, k, v, dout, [(m, m) for m in runs])
+        for what, x in ((n, expected[n]) for n in got):
+            what += ' with runs %s' % runs
+            worst = max(worst, close(what, got[what.split()[0]], x, 10 * RING_TOLERANCE[spec['dtype']]))
+    return '(largest difference %.2g)' % worst
+
+
 ERRORS = {'workspace': -4, 'pointer': -2, 'heads': -1, 'order': -11, 'form': -15, 'lost': -17}
 
 
 def errors(folder, suite, name):
     """Makes one rank of four fail. All ranks return the same error."""
-    softmax = {'similarity': 'softmax', 'algorithm': 'quadratic', 'emit': ['forward', 'statistics']}
     keys = {'order': LINEAR['documents'][0], 'workspace': LINEAR['elu'][0], 'lost': LINEAR['elu'][0],
-            'form': softmax | {'normalize': {'sink': '1'}}}
-    kernel, spec = kernel_of(folder, suite, keys.get(name, softmax))
+            'form': QUADRATIC | {'normalize': {'sink': '1'}}}
+    kernel, spec = kernel_of(suite, keys.get(name, QUADRATIC))
     ranks, n = library(suite), 40
     P, q, k, v = inputs(spec, 2, 2, 4 * n, 4 * n, 1, 5, os.path.join(folder, 'data'))
     if name == 'order': P['document'] = np.where(np.arange(4 * n) == 2 * n + 5, 0, P['document'] + 1).astype(np.int32)
@@ -185,11 +246,11 @@ def processes(folder, suite, which):
     done_well([cc, '-O1', '-I', RUNTIME, '-I', own, '-o', 'program', os.path.join(HERE, 'program.c'),
                *(os.path.join(own, f) for f in sorted(os.listdir(own)) if f.endswith('.c')), *runtime_sources(), '-ldl',
                '-lm'], folder)
-    kernel, spec = kernel_of(folder, suite, LINEAR['elu'][0])
+    kernel, spec = kernel_of(suite, LINEAR['elu'][0])
     inputs(spec, 4, 2, 150, 150, 2, 5, folder)
     outs = []
     for runs in [[150], [75, 75], [1, 0, 149], [0, 33, 100, 17]]:
-        done_well([*mpirun, '-n', str(len(runs)), './program', './kernel.so', 'k_kernel', folder,
+        done_well([*mpirun, '-n', str(len(runs)), './program', kernel.library._name, 'k_kernel', folder,
                    ','.join(map(str, runs))], folder)
         with open(os.path.join(folder, 'out.npy'), 'rb') as f: outs.append(f.read())
     check(all(out == outs[0] for out in outs), 'the bits depend on the ranks')
@@ -197,11 +258,15 @@ def processes(folder, suite, which):
 
 def main():
     suite = Suite(__doc__.split('\n\n')[0])
-    suite.objects = Objects(suite.folder)
+    suite.objects, suite.kernels = Objects(suite.folder), Made()
     for name in LINEAR:
         suite.case('linear-' + name, linear, suite, name)
+    for name in 'elu', 'retention', 'gla', 'delta':
+        suite.case('state-' + name, state, suite, name)
     for name in RING:
         suite.case('ring-' + name, ring, suite, name)
+    for name in BACKWARD:
+        suite.case('backward-' + name, gradients, suite, name)
     for name in ERRORS:
         suite.case('errors-' + name, errors, suite, name)
     for name in MPI:

@@ -109,7 +109,8 @@ class Description(ctypes.Structure):
         ('tiles_of_mask', ctypes.c_void_p)] + [
         (n, ctypes.c_int64) for n in ('before', 'after', 'period')] + [
         ('names_heads', ctypes.c_int), ('state_chunk', ctypes.c_void_p),
-        ('key_dtype', ctypes.c_int), ('value_dtype', ctypes.c_int), ('page', ctypes.c_void_p)]
+        ('key_dtype', ctypes.c_int), ('value_dtype', ctypes.c_int), ('page', ctypes.c_void_p),
+        ('saved_power', ctypes.c_int64), ('state_part', ctypes.c_void_p)]
 
 
 # The types of keys and values, by their numbers in enum attn_dtype.

@@ -1360,7 +1360,8 @@ const struct attn_kernel SPEC_kernel = {
     .tiles_bytes = attn_tiles_bytes, .tiles_of_mask = attn_tiles_of_mask,
 #endif
     .before = BEFORE, .after = AFTER, .period = PERIOD, .names_heads = NAMES_HEADS,
+    .saved_power = SAVED_POWER,
 #if DECODE
-    .state_chunk = state_chunk,
+    .state_chunk = state_chunk, .state_part = state_part,
 #endif
 };

@@ -1,0 +1,362 @@
+/* Gradients of quadratic forms over ranks. Keys and values travel as in forward. Each rank computes the gradients of
+   its queries and of the keys that it has, from the statistics of the rows over all keys, and sends the gradients of
+   keys back to their rank. That rank adds them in a fixed order, and the ranks add gradients of parameters in the order
+   of the ranks. */
+#include "ring.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The bytes of the parts of the workspace that forward has not. */
+struct backward_sizes {
+    size_t dq, dk, dv, saved, gradients, pointers;
+};
+struct backward {
+    struct backward_sizes sizes;
+    unsigned char *dq, *dk, *dv;              /* gradients of a piece */
+    unsigned char *received_dk, *received_dv; /* those of a piece of the rank's own keys */
+    unsigned char *saved;
+    unsigned char *gradients; /* gradients of parameters for a piece, each on whole cache lines */
+    void **pointers;          /* struct NAME_gradients for a piece */
+};
+
+/* Returns the number of elements of a parameter. */
+static size_t elements_of(const struct attn_param *p, const struct attn_problem *problem)
+{
+    int64_t shape[4] = {0};
+    size_t n = 1;
+    attn_param_shape(p, problem, shape);
+    for (int k = 0; k < p->rank; k++) n = bytes_times(n, (size_t)shape[k]);
+    return n;
+}
+
+int ring_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem, const void *gradients)
+{
+    if (!kernel->backward || (!kernel->saved_power && kernel->statistics != ATTN_UNDIVIDED)) return ATTN_EFOLD;
+    struct attn_problem without = *problem;
+    without.saved = NULL;
+    const int error = ring_check(kernel, &without);
+    if (error) return error;
+    int learned = 0;
+    for (int k = 0; k < kernel->params; k++) {
+        const struct attn_param *const p = &kernel->param[k];
+        if (!attn_param_learned(p)) continue;
+        const bool wanted = gradients && ((void *const *)gradients)[learned++];
+        /* Gradients of such rows would have to travel, too. */
+        if (wanted && (param_has_axis(p, ATTN_N_Q) || param_has_axis(p, ATTN_N_K))) return ATTN_EFOLD;
+    }
+    return problem->statistics || kernel->statistics == ATTN_UNDIVIDED ? 0 : ATTN_EPOINTER;
+}
+
+static struct ring_sizes sizes_of_ring(const struct attn_kernel *kernel, const struct attn_problem *p)
+{
+    const struct layout layout = ring_layout(kernel, p);
+    struct attn_problem piece = *p;
+    piece.n_k = piece_of_runs(kernel);
+    piece.k = piece.v = piece.dk = piece.dv = (struct attn_strides){0, 0, 0};
+    return (struct ring_sizes){
+        .params = slice_params_bytes(kernel),
+        .starts = whole_lines(bytes_times((size_t)p->batch, sizeof(int64_t))),
+        .buffer = whole_lines(bytes_times(layout.bytes, (size_t)piece.n_k)),
+        .kernel = whole_lines(ring_larger(kernel->backward_workspace(p), kernel->backward_workspace(&piece)))};
+}
+
+static struct backward_sizes sizes_of_backward(const struct attn_kernel *kernel, const struct attn_problem *p)
+{
+    const size_t size = attn_dtype_size(kernel->dtype), piece = (size_t)piece_of_runs(kernel), batch = (size_t)p->batch,
+                 heads_q = (size_t)(p->key_heads ? p->key_heads : p->heads);
+    struct backward_sizes s = {
+        .dq = whole_lines(
+            bytes_times(bytes_times(batch, heads_q), bytes_times((size_t)p->n_q, size * (size_t)kernel->head_dim))),
+        .dk = whole_lines(bytes_times(bytes_times(batch, (size_t)ring_heads_of_keys(p)),
+                                      bytes_times(piece, size * (size_t)kernel->head_dim))),
+        .dv = whole_lines(
+            bytes_times(bytes_times(batch, (size_t)p->kv_heads), bytes_times(piece, size * (size_t)kernel->value_dim))),
+        .saved = whole_lines(bytes_times(ring_rows(p), ring_statistics_size(kernel))),
+        .pointers = whole_lines((size_t)kernel->params * sizeof(void *))};
+    for (int k = 0; k < kernel->params; k++)
+        if (attn_param_learned(&kernel->param[k]))
+            s.gradients = bytes_plus(
+                s.gradients, whole_lines(bytes_times(elements_of(&kernel->param[k], p), ring_statistics_size(kernel))));
+    return s;
+}
+
+size_t ring_backward_workspace(const struct attn_kernel *kernel, const struct attn_problem *filled)
+{
+    const struct ring_sizes s = sizes_of_ring(kernel, filled);
+    const struct backward_sizes b = sizes_of_backward(kernel, filled);
+    if (!s.kernel) return SIZE_MAX;
+    size_t bytes = bytes_plus(s.params, bytes_plus(s.starts, bytes_times(RING_BUFFERS, s.buffer)));
+    bytes = bytes_plus(bytes, bytes_plus(b.dq, bytes_times(2, bytes_plus(b.dk, b.dv))));
+    bytes = bytes_plus(bytes, bytes_plus(b.saved, bytes_plus(b.gradients, b.pointers)));
+    return bytes_plus(bytes, s.kernel);
+}
+
+static void place(struct ring *x, struct backward *b)
+{
+    unsigned char *at = x->call->workspace;
+    const struct {
+        unsigned char **to;
+        size_t bytes;
+    } part[] = {{&x->params, x->sizes.params},
+                {&x->buffer[0], x->sizes.buffer},
+                {&x->buffer[1], x->sizes.buffer},
+                {&b->dq, b->sizes.dq},
+                {&b->dk, b->sizes.dk},
+                {&b->dv, b->sizes.dv},
+                {&b->received_dk, b->sizes.dk},
+                {&b->received_dv, b->sizes.dv},
+                {&b->saved, b->sizes.saved},
+                {&b->gradients, b->sizes.gradients}};
+    for (size_t k = 0; k < sizeof part / sizeof *part; k++, at += part[k - 1].bytes) *part[k].to = at;
+    b->pointers = (void **)(void *)at;
+    at += b->sizes.pointers;
+    x->starts = (int64_t *)(void *)at;
+    x->work = at + x->sizes.starts;
+}
+
+/* ---- adding gradients ---- */
+
+static void add_elements(void *to, const void *from, int64_t n, enum attn_dtype dtype)
+{
+    for (int64_t k = 0; k < n; k++) {
+        const uint16_t *const half = (const uint16_t *)from;
+        uint16_t *const sum = (uint16_t *)to;
+        if (dtype == ATTN_F64)
+            ((double *)to)[k] += ((const double *)from)[k];
+        else if (dtype == ATTN_F32)
+            ((float *)to)[k] += ((const float *)from)[k];
+        else if (dtype == ATTN_BF16)
+            sum[k] = attn_bf16(attn_bf16_value(sum[k]) + attn_bf16_value(half[k]));
+        else
+            sum[k] = attn_f16(attn_f16_value(sum[k]) + attn_f16_value(half[k]));
+    }
+}
+
+/* An array [batch, heads, rows, elements] with strides. */
+struct gradient {
+    void *data;
+    struct attn_strides at;
+    int64_t heads, elements;
+};
+
+static unsigned char *row_of(const struct ring *x, const struct gradient *g, int64_t b, int64_t h, int64_t row)
+{
+    const int64_t at = b * g->at.batch + h * g->at.head + row * g->at.row;
+    return (unsigned char *)g->data + at * (int64_t)attn_dtype_size(x->call->kernel->dtype);
+}
+
+/* Adds a contiguous array of n rows to rows first … first + n - 1, or sets these rows to 0 if `from` is NULL. */
+static void add_rows(const struct ring *x, const struct gradient *to, int64_t first, int64_t n, const void *from)
+{
+    const enum attn_dtype dtype = x->call->kernel->dtype;
+    const size_t bytes = (size_t)to->elements * attn_dtype_size(dtype);
+    const unsigned char *row = (const unsigned char *)from;
+    if (!to->data) return;
+    for (int64_t b = 0; b < x->own.batch; b++)
+        for (int64_t h = 0; h < to->heads; h++)
+            for (int64_t r = first; r < first + n; r++) {
+                if (!from)
+                    memset(row_of(x, to, b, h, r), 0, bytes);
+                else
+                    add_elements(row_of(x, to, b, h, r), row, to->elements, dtype);
+                if (from) row += bytes;
+            }
+}
+
+static struct gradient gradient_q(const struct ring *x)
+{
+    const struct attn_problem *const p = &x->own;
+    return (struct gradient){x->call->dq, p->dq, p->key_heads ? p->key_heads : p->heads, x->call->kernel->head_dim};
+}
+
+static struct gradient gradient_k(const struct ring *x)
+{
+    return (struct gradient){x->call->dk, x->own.dk, ring_heads_of_keys(&x->own), x->call->kernel->head_dim};
+}
+
+static struct gradient gradient_v(const struct ring *x)
+{
+    return (struct gradient){x->call->dv, x->own.dv, x->own.kv_heads, x->call->kernel->value_dim};
+}
+
+/* Adds the gradients of parameters of a piece to those of the rank, or sets the latter to 0. */
+static void add_gradients(const struct ring *x, bool zero)
+{
+    const struct attn_kernel *const kernel = x->call->kernel;
+    const struct backward *const b = (const struct backward *)x->more;
+    void *const *const own = (void *const *)x->call->gradients;
+    for (int k = 0, n = 0; k < kernel->params && own; k++) {
+        const struct attn_param *const p = &kernel->param[k];
+        if (!attn_param_learned(p)) continue;
+        const size_t elements = elements_of(p, &x->own);
+        if (own[n] && zero) memset(own[n], 0, elements * ring_statistics_size(kernel));
+        if (own[n] && !zero)
+            add_elements(own[n], b->pointers[n], (int64_t)elements, kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32);
+        n++;
+    }
+}
+
+static void place_gradients(const struct ring *x)
+{
+    const struct attn_kernel *const kernel = x->call->kernel;
+    const struct backward *const b = (const struct backward *)x->more;
+    void *const *const own = (void *const *)x->call->gradients;
+    unsigned char *at = b->gradients;
+    for (int k = 0, n = 0; k < kernel->params; k++) {
+        const struct attn_param *const p = &kernel->param[k];
+        if (!attn_param_learned(p)) continue;
+        b->pointers[n] = own && own[n] ? at : NULL;
+        n++;
+        at += whole_lines(elements_of(p, &x->own) * ring_statistics_size(kernel));
+    }
+}
+
+/* ---- calls of the kernel ---- */
+
+/* Writes saved values of queries first … first + n - 1, which follow from their statistics. */
+static void save(const struct ring *x, int64_t first, int64_t n)
+{
+    const struct attn_kernel *const kernel = x->call->kernel;
+    const struct backward *const b = (const struct backward *)x->more;
+    const struct attn_strides *const s = &x->own.statistics_at;
+    const bool doubles = kernel->dtype == ATTN_F64, logarithm = kernel->statistics == ATTN_LOGARITHMS;
+    const double log2_of_e = 1.4426950408889634;
+    int64_t to = 0;
+    if (!x->own.statistics) return;
+    for (int64_t h = 0; h < x->own.batch * x->own.heads; h++)
+        for (int64_t i = first; i < first + n; i++, to++) {
+            const int64_t at = h / x->own.heads * s->batch + h % x->own.heads * s->head + i * s->row;
+            const double given = doubles ? ((const double *)x->own.statistics)[at]
+                                         : (double)((const float *)x->own.statistics)[at];
+            double saved = logarithm ? given * log2_of_e : pow(given, -1 / (double)kernel->saved_power);
+            if (logarithm ? given == -INFINITY : given == 0) saved = 0;
+            if (doubles)
+                ((double *)(void *)b->saved)[to] = saved;
+            else
+                ((float *)(void *)b->saved)[to] = (float)saved;
+        }
+}
+
+/* Computes the gradients of queries first … first + p->n_q - 1 and of keys from position `key` on. */
+static int differentiate(struct ring *x, struct attn_problem *p, int64_t first, int64_t key, const void *k,
+                         const void *v, void *dq, void *dk, void *dv, void *gradients)
+{
+    const struct ranks_call *const call = x->call;
+    const struct attn_kernel *const kernel = call->kernel;
+    const struct backward *const b = (const struct backward *)x->more;
+    const int64_t size = (int64_t)attn_dtype_size(kernel->dtype);
+    const int error = ring_place_queries(x, p, first, key);
+    if (error) return error;
+    save(x, first, p->n_q);
+    p->saved = kernel->saved_power ? b->saved : NULL;
+    p->saved_bytes = 0;
+    p->statistics = NULL;
+    return kernel->backward(
+        p, call->params ? x->params : NULL, (const unsigned char *)call->arrays.q + first * p->q.row * size, k, v,
+        (const unsigned char *)call->arrays.out + first * p->out.row * size,
+        (const unsigned char *)call->dout + first * p->dout.row * size, dq, dk, dv, gradients, x->work);
+}
+
+static int add_piece(struct ring *x, int source, struct rows rows, const unsigned char *message)
+{
+    const struct attn_kernel *const kernel = x->call->kernel;
+    const struct backward *const b = (const struct backward *)x->more;
+    const int64_t begin = routes_key(&x->routes, source), key = begin + rows.first;
+    int64_t first, end;
+    memset(b->dk, 0, b->sizes.dk);
+    memset(b->dv, 0, b->sizes.dv);
+    ring_limit_queries(x, begin, rows, &first, &end);
+    if (first >= end) return 0;
+    struct attn_problem p = x->own;
+    p.n_q = end - first;
+    p.n_k = rows.end - rows.first;
+    p.dq = p.dk = p.dv = (struct attn_strides){0, 0, 0};
+    ring_use_message(x, &p, message, first, key);
+    const bool of_values = !kernel->values_are_keys;
+    const int error = differentiate(x, &p, first, key, message, of_values ? message + x->layout.values : NULL, b->dq,
+                                    b->dk, of_values ? b->dv : NULL, x->call->gradients ? b->pointers : NULL);
+    if (error) return error;
+    const struct gradient dq = gradient_q(x);
+    add_rows(x, &dq, first, end - first, b->dq);
+    add_gradients(x, false);
+    return 0;
+}
+
+static int add_own(struct ring *x)
+{
+    struct attn_problem p = x->own;
+    const struct ranks_call *const call = x->call;
+    const int64_t key = routes_key(&x->routes, call->transport->rank);
+    const struct gradient dq = gradient_q(x), dk = gradient_k(x), dv = gradient_v(x);
+    if (p.n_q == 0 || p.n_k == 0) {
+        add_rows(x, &dq, 0, p.n_q, NULL);
+        add_rows(x, &dk, 0, p.n_k, NULL);
+        add_rows(x, &dv, 0, p.n_k, NULL);
+        add_gradients(x, true);
+        return 0;
+    }
+    ring_set_params(x, 0, key);
+    return differentiate(x, &p, 0, key, call->arrays.k, call->arrays.v, call->dq, call->dk, call->dv, call->gradients);
+}
+
+/* ---- gradients of keys on their way back ---- */
+
+/* Sends the gradients of the keys that this rank had in a hop, and receives those of a piece of this rank. */
+static void give_back(struct ring *x, int source, int step, int hop, int64_t number)
+{
+    const struct attn_transport *const t = x->call->transport;
+    const struct backward *const b = (const struct backward *)x->more;
+    const struct gradient dk = gradient_k(x), dv = gradient_v(x);
+    const int from = routes_source(&x->routes, t->rank, -step, hop);
+    const struct rows none = {0, 0}, sent = source < 0 ? none : routes_seen(&x->routes, source, t->rank, number),
+                      received = from < 0 ? none : routes_seen(&x->routes, t->rank, from, number);
+    const size_t size = (size_t)x->own.batch * attn_dtype_size(x->call->kernel->dtype),
+                 row_dk = size * (size_t)(dk.heads * dk.elements), row_dv = size * (size_t)(dv.heads * dv.elements),
+                 out = (size_t)(sent.end - sent.first), in = (size_t)(received.end - received.first);
+    struct message messages[] = {message_from(from, TAG_GRADIENTS, b->received_dk, in * row_dk),
+                                 message_from(from, TAG_GRADIENTS, b->received_dv, in * row_dv),
+                                 message_to(source, TAG_GRADIENTS, b->dk, out * row_dk),
+                                 message_to(source, TAG_GRADIENTS, b->dv, out * row_dv)};
+    for (int k = 0; k < 4; k++) ring_note(x, message_begin(t, &messages[k]));
+    for (int k = 0; k < 4; k++) ring_note(x, message_end(t, &messages[k]));
+    if (x->error || !rows_any(received)) return;
+    add_rows(x, &dk, received.first, received.end - received.first, b->received_dk);
+    add_rows(x, &dv, received.first, received.end - received.first, b->received_dv);
+}
+
+/* Replaces the gradients of parameters by their sums over all ranks. */
+static void sum_gradients(struct ring *x)
+{
+    const struct attn_kernel *const kernel = x->call->kernel;
+    const struct backward *const b = (const struct backward *)x->more;
+    void *const *const own = (void *const *)x->call->gradients;
+    unsigned char *at = b->gradients;
+    for (int k = 0, n = 0; k < kernel->params && own; k++) {
+        const struct attn_param *const p = &kernel->param[k];
+        if (!attn_param_learned(p)) continue;
+        const size_t elements = elements_of(p, &x->own);
+        const enum attn_dtype dtype = kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+        if (own[n]) ring_note(x, sum_ranks(x->call->transport, own[n], (int64_t)elements, dtype, at));
+        at += whole_lines(elements * ring_statistics_size(kernel));
+        n++;
+    }
+}
+
+int ring_backward(const struct ranks_call *call)
+{
+    const struct attn_transport *const t = call->transport;
+    struct backward backward = {.sizes = sizes_of_backward(call->kernel, &call->problem)};
+    struct ring ring = {
+        .call = call, .own = call->problem, .compute = add_piece, .hop_done = give_back, .more = &backward};
+    ring.layout = ring_layout(call->kernel, &ring.own);
+    ring.sizes = sizes_of_ring(call->kernel, &ring.own);
+    const int misplaced = agree(t, routes_make(call->kernel, call->run, t->ranks, &ring.routes));
+    if (misplaced) return misplaced;
+    place(&ring, &backward);
+    place_gradients(&ring);
+    ring_note(&ring, add_own(&ring));
+    ring_travel(&ring);
+    sum_gradients(&ring);
+    return ring.error;
+}
