@@ -61,17 +61,24 @@ static bool read_shape(const struct options *o, const char *text, struct tune_re
 
 static bool read_shard(const struct options *o, struct tune_request *r)
 {
+    int64_t rank;
     r->shard = r->shards = 1;
-    if (!o->shard) return true;
-    const char *end = count_read(o->shard, &r->shard);
-    end = end && *end == '/' ? count_read(end + 1, &r->shards) : NULL;
+    if (!o->shard && o->files && ranks_launched(&rank, &r->shards)) {
+        r->shard = rank + 1;
+        if (!o->strategy) r->strategy = "random"; /* the default chooses points by all earlier results */
+    } else if (!o->shard)
+        return true;
+    const char *end = o->shard ? count_read(o->shard, &r->shard) : "";
+    if (o->shard) end = end && *end == '/' ? count_read(end + 1, &r->shards) : NULL;
     if (!end || *end || r->shard > r->shards || r->shards > 1 << 20) {
         complain(o, "--shard takes K/N, the K-th of N parts, as in 2/8, not '%s'", o->shard);
         return false;
     }
     if (strcmp(r->strategy, "exhaustive") == 0 || strcmp(r->strategy, "random") == 0) return true;
-    complain(o, "--shard needs --strategy exhaustive or random, because the other strategies choose points by all "
-                "earlier results; give each process a different --seed instead");
+    complain(o,
+             "%s --strategy exhaustive or random, because the other strategies choose points by all "
+             "earlier results; give each process a different --seed instead",
+             o->shard ? "--shard needs" : "under mpirun and Slurm, tune needs");
     return false;
 }
 
@@ -114,6 +121,8 @@ bool tune_request_read(const struct options *o, struct arena *arena, struct tune
     if (!good) return false;
     *status = STATUS_MACHINE;
     r->database = o->database ? o->database : default_database(o, arena);
+    if (r->database && r->shards > 1 && !o->shard)
+        r->own = arena_printf(arena, "%s.%lld-of-%lld", r->database, (long long)r->shard, (long long)r->shards);
     return r->database != NULL;
 }
 

@@ -2,7 +2,6 @@
    - A point is one schedule. A trial measures one point.
    - The leader is the fastest point so far. It is measured again, because its samples may have been lucky. */
 #include "report.h"
-#include "trial.h"
 #include "tune.h"
 #include "tuning.h"
 #include "../cost/cost.h"
@@ -356,8 +355,11 @@ static enum status prepare(struct tuning *t)
                 "%s was tuned for a different version of %s: its schedules are not used; the old file is kept as %s~",
                 t->file_has.path, t->file, t->file_has.path);
     if (!room_for_all(t)) return STATUS_INPUT;
-    t->store = store_open(t->request.database, false, t->o, &status);
+    t->store = store_open(t->request.own ? t->request.own : t->request.database, false, t->o, &status);
     if (!t->store) return status;
+    if (t->request.own && t->o->resume && access(t->request.database, F_OK) == 0 &&
+        !store_merge(t->store, t->request.database))
+        return STATUS_MACHINE;
     int threads = t->request.shape[0].threads;
     if (!trial_machine(t->o, t->unit->spec->dtype, threads, true, &t->speed)) return STATUS_MACHINE;
     for (int k = 0; k < t->request.shapes; k++)
@@ -412,10 +414,11 @@ static enum status tune(struct tuning *t)
         tuning_say_unsteady(t, stored);
     }
     if (t->failed) return STATUS_MACHINE;
-    if (count > 0) {
-        tuning_say_peak_moved(t);
+    if (count > 0) tuning_say_peak_moved(t);
+    if (t->request.own)
+        status = ranks_join(t, outcome, count);
+    else if (count > 0)
         status = tuning_write(t, outcome, count);
-    }
     if (status == STATUS_DONE && t->o->report) {
         struct tune_run *runs = arena_alloc(t->arena, (size_t)count * sizeof *runs);
         for (int k = 0; k < count; k++) runs[k] = outcome[k].run;

@@ -6,6 +6,7 @@
 #include "report.h"
 #include "result.h"
 #include "space.h"
+#include "trial.h"
 #include "tuned_text.h"
 #include "../driver/driver.h"
 #include "../host/host.h"
@@ -69,5 +70,9 @@ void tuning_say_unsteady(const struct tuning *t, const struct tune_run *run);
 void tuning_say_peak_moved(struct tuning *t);
 /* Writes SPEC.tuned.yaml if an entry changes. */
 enum status tuning_write(struct tuning *t, const struct outcome *outcome, int count);
+
+/* Adds the results of this rank to the database, removes the rank's own file, replaces the outcomes by those of all
+   ranks so far, and writes SPEC.tuned.yaml from them. (ranks.c) */
+enum status ranks_join(struct tuning *t, struct outcome *outcome, int count);
 
 #endif

@@ -168,6 +168,34 @@ def shards(suite, folder):
     check('%d measured' % len(points) in done.stdout, done.stdout)
 
 
+def ranks(suite, folder):
+    """Ranks of a launcher share the space and join their results. If a rank is killed, its results are in its own file."""
+    t = Tuning(suite, folder, SPEC)
+    def start(names, rank, count, *more):
+        own = {name: str(number) for name, number in zip(names, (rank, count))}
+        return subprocess.Popen(t.command('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--knobs', 'tile_q,rows',
+                                          '--db', 'all.db', '--time', 100, *more), cwd=folder, env=t.env | own,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    open_mpi, slurm = ('OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE'), ('SLURM_PROCID', 'SLURM_NTASKS')
+    all_of_them = [start(open_mpi, rank, 3, '--strategy', 'exhaustive', '--trials', 9) for rank in range(3)]
+    all_of_them[1].kill()   # probably before it has finished a trial
+    said = [process.communicate(timeout=170) for process in all_of_them]
+    check([process.returncode for process in all_of_them] == [0, -signal.SIGKILL, 0], said)
+    check('rank 3 of 3: its results are in all.db' in said[2][1], said)
+    trials = finished(t.trials('all.db'))
+    points = [json.dumps(x['schedule'], sort_keys=True) for x in trials]
+    check(len(set(points)) == len(points) and len(points) >= 2, points)
+    check('schedule' in open(folder + '/small.tuned.yaml').read(), 'no schedule was written')
+    check(not any(name.startswith(('all.db.1-', 'all.db.3-')) for name in os.listdir(folder)), os.listdir(folder))
+    second = start(slurm, 1, 3, '--strategy', 'exhaustive', '--resume', '--trials', 9)
+    said = second.communicate(timeout=170)
+    check(second.returncode == 0, said)
+    after = [json.dumps(x['schedule'], sort_keys=True) for x in finished(t.trials('all.db'))]
+    check(len(set(after)) == len(after) and set(points) < set(after), 'rank 2 measured %s after %s' % (after, points))
+    said = start(slurm, 0, 2, '--strategy', 'model').communicate(timeout=60)
+    check('under mpirun and Slurm, tune needs --strategy exhaustive or random' in said[1], said)
+
+
 def broken_databases(suite, folder):
     t = Tuning(suite, folder)
     with open(folder + '/garbage.db', 'w') as file:
@@ -278,7 +306,7 @@ def main():
     os.environ.update(quick.ENVIRONMENT)
     for name, function in (('search', searches), ('tuned', tuned), ('strategies', interpreted_strategies),
                            ('same_order', same_order), ('resume', resumes), ('storm', storm),
-                           ('two_at_once', two_at_once), ('shards', shards), ('broken_databases', broken_databases),
+                           ('two_at_once', two_at_once), ('shards', shards), ('ranks', ranks), ('broken_databases', broken_databases),
                            ('full_disk', full_disk), ('pipe', piped), ('interrupted', interrupted), ('usage', usage)):
         suite.case(name, lambda folder, f=function: f(suite, folder))
     for name, statement, status in (('crash', 'raise(SIGSEGV);', 'crashed'), ('hang', 'for (;;) pause();', 'late'),
