@@ -2,7 +2,9 @@
 call is a torch.autograd.Function, and repeats calls that were checked before (_call.py)."""
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+import contextlib
+import threading
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -15,9 +17,34 @@ _strided = torch.strided
 _contiguous = torch.contiguous_format
 
 
+class _Parallel(threading.local):
+    now: Any = None
+
+
+parallel = _Parallel()  # the ContextParallel of this thread, or None
+OF_PARALLEL = -float(1 << 100)  # each saved value of a call in a ContextParallel, which saves none
+
+
+def refuse_parallel(what: str) -> None:
+    if parallel.now is not None:
+        raise NotImplementedError(f"{what} computes the tokens of one process, and was called in a ContextParallel")
+
+
+@contextlib.contextmanager
+def within(context: Any) -> Iterator[None]:
+    """Runs a block in a ContextParallel, or in none."""
+    before, parallel.now = parallel.now, context
+    try:
+        yield
+    finally:
+        parallel.now = before
+
+
 def is_undisturbed() -> bool:
-    """Returns True if no transformation (vmap, grad) and no tracing is active. Then a call works without an operator,
-    which is faster."""
+    """Returns True if no transformation (vmap, grad), no tracing and no ContextParallel is active. Then a call works
+    without an operator, which is faster."""
+    if parallel.now is not None:
+        return False
     try:
         return torch._C._functorch.peek_interpreter_stack() is None and not torch._C._len_torch_dispatch_stack()
     except AttributeError:  # another version of PyTorch names them differently

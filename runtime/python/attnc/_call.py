@@ -52,11 +52,11 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
 _HEADER = """"""  # in NAME.py, attnc inserts the types here; the package reads attnrt.h
 
 
-def _declarations() -> dict[str, str]:
-    """Returns the C text of the members of each struct of attnrt.h, by name."""
+def _declarations(file: str = "attnrt.h") -> dict[str, str]:
+    """Returns the C text of the members of each struct of a header, by name."""
     text = _HEADER
     if not text:
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "attnrt.h"), encoding="utf-8") as header:
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), file), encoding="utf-8") as header:
             text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.DOTALL)
     return dict(re.findall(r"^struct (\w+) \{(.*?)^\};", text, re.DOTALL | re.MULTILINE))
 
@@ -678,6 +678,10 @@ class Binding:
         if error:
             kind, says = _ERRORS.get(error, (RuntimeError, "error %d" % error))
             raise kind(f"{self.name}: {says}")
+
+    def has_sums(self) -> bool:
+        """Returns True if the kernel has a state that is sums over keys."""
+        return bool(self.kernel.state_chunk) and self.kernel.state_chunk(ctypes.byref(_Problem())) > 0
 
     def check_fork(self, problem: _Problem) -> None:
         """Raises RuntimeError if this call would hang. GNU's OpenMP hangs in a forked process if the parent used

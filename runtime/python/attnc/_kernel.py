@@ -17,7 +17,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from ._array import AnyArray, Array
 from ._call import Binding, MaskTiles, Outputs, Saved, _is, _is_number, check_threads, tiles_without_kernel
-from ._compiler import Source, Spec
+from ._compiler import Source, Spec, SpecError
 from ._pages import Pages
 from ._state import State, loaded
 
@@ -58,6 +58,7 @@ class Kernel:
     _differentiable: list[tuple[Binding, dict[str, Any]]]
     _decoding: list[Binding]
     _counting: list[Binding]
+    _ranked: list[Binding]
     _text: str
     _keywords: dict[str, str]
     _none: dict[str, Any]
@@ -70,7 +71,7 @@ class Kernel:
             Parameter(p["name"], p["keyword"], p["dtype"], tuple(_LETTERS.get(n, n) for n in p["shape"]),
                       p["from_seed"], p["initial"]) for p in info["parameters"])
         self.__dict__.update(_source=source, _info=info, parameters=parameters, _lock=threading.Lock(),
-                             _differentiable=[], _decoding=[], _counting=[],
+                             _differentiable=[], _decoding=[], _counting=[], _ranked=[],
                              _keywords={p.keyword: p.name for p in parameters},
                              _none={p.name: None for p in parameters},
                              _own_seed=None if info["seed"] is None else int(info["seed"]),
@@ -129,6 +130,26 @@ class Kernel:
                 self._counting.append(self._binding if has else self._bind(
                     self._source.with_settings("emit=[forward, statistics]").description()))
         return self._counting[0]
+
+    def _with_ranks(self) -> Binding:
+        """Returns this kernel compiled for ContextParallel: a linear form with a state, or another one with statistics.
+        Compiles it at the first call."""
+        with self._lock:
+            if not self._ranked:
+                words = ["decode", "statistics"] if "linear" in self._info["algorithm"]["forms"] else ["statistics"]
+                self._ranked.append(self._with_one_of(words))
+        return self._ranked[0]
+
+    def _with_one_of(self, words: Sequence[str]) -> Binding:
+        """Returns this kernel compiled with the first of these functions that its spec allows."""
+        for word in words[:-1]:
+            try:
+                made = self._bind(self._source.with_settings(f"emit=[forward, {word}]").description())
+            except SpecError:  # the message for the last word is raised
+                continue
+            if made.has_sums():
+                return made
+        return self._bind(self._source.with_settings(f"emit=[forward, {words[-1]}]").description())
 
     def _gradient_info(self) -> dict[str, Any]:
         """Returns the member `gradients` of NAME.json."""
@@ -348,7 +369,12 @@ class Kernel:
             if saved is not None and not (self._binding.kernel.merge and self._binding.kernel.saved):
                 raise ValueError(f"{self.name}: for both saved= and statistics=, the spec needs "
                                  "'emit: [forward, backward, statistics]'")
-            count = sys.modules["torch"].get_num_threads() if _is(q, "torch", "Tensor") else 0
+            count = 0
+            if _is(q, "torch", "Tensor"):
+                from . import _autograd
+
+                _autograd.refuse_parallel("statistics=")
+                count = sys.modules["torch"].get_num_threads()
             made = self._with_statistics().forward(*arrays, given, self._seed(seed), out,
                                                    count if threads is None else threads, saved, statistics)
         elif _is(q, "torch", "Tensor"):

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ._compiler import CompilerError, Source
 from ._kernel import _FLOATS, Kernel, _of_source
-from ._autograd import Kept, saved_size
+from ._autograd import Kept, refuse_parallel, saved_size
 
 _OPERATOR = "_scaled_dot_product_flash_attention_for_cpu"
 _LOG_2 = math.log(2)
@@ -110,6 +110,7 @@ class _Operators:
     def _call(self, keys: Any, query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0,
               is_causal: bool = False, *, attn_mask: Optional[Tensor] = None,
               scale: Optional[float] = None) -> Tuple[Tensor, Tensor]:
+        refuse_parallel("scaled_dot_product_attention")
         takes = _takes(query, key, value, dropout_p, attn_mask)
         made = self._kernel(query, key, is_causal, scale) if takes else None
         if made is None:

@@ -12,13 +12,14 @@ from torch.autograd import forward_ad
 from torch.overrides import TorchFunctionMode
 
 from . import _autograd
-from ._autograd import Kept, is_undisturbed, saved_size
+from ._autograd import OF_PARALLEL, Kept, is_undisturbed, parallel, saved_size, within
 from ._call import (_INTEGERS, MaskTiles, _has_tangent, _is_number, heads_of_result, key_of, key_of_tensors,
                     words_of_heads)
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
 
-__all__ = ["Attention", "MultiheadAttention", "Replacement", "Untranslatable", "flex_attention", "replace", "use"]
+__all__ = ["Attention", "ContextParallel", "MultiheadAttention", "Replacement", "Untranslatable", "flex_attention",
+           "replace", "use"]
 
 _DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
            "i32": torch.int32, "u8": torch.bool}
@@ -97,12 +98,15 @@ def _forward(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[
              tables: Sequence[Optional[Tensor]], start: Optional[Tensor], seed: Optional[int], saves: bool,
              drawn: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
     made = _kernel_of(kernel)
-    binding = made._with_gradients() if saves else made._binding
     rows = q.shape[0] * _heads(made, q, v) * q.shape[2] if saves and q.dim() == 4 else 0
     sums = torch.float64 if made.dtype == "f64" else torch.float32
     saved = torch.zeros(saved_size(made, rows) if saves else 0, dtype=sums)
-    out = binding.forward(q.detach(), k.detach(), v.detach(), _given(made, parameters, tables, start),
-                          _seed(seed, drawn), None, torch.get_num_threads(), Kept(saved) if saves else None)
+    q, k, v, given = q.detach(), k.detach(), v.detach(), _given(made, parameters, tables, start)
+    if parallel.now is not None:
+        return parallel.now.forward(made, q, k, v, given, _seed(seed, drawn)), saved.fill_(OF_PARALLEL)
+    binding = made._with_gradients() if saves else made._binding
+    out = binding.forward(q, k, v, given, _seed(seed, drawn), None, torch.get_num_threads(),
+                          Kept(saved) if saves else None)
     return out, saved
 
 
@@ -123,6 +127,14 @@ def _backward(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: T
               parameters: Sequence[Optional[Tensor]], tables: Sequence[Optional[Tensor]], start: Optional[Tensor],
               seed: Optional[int], wanted: Sequence[bool], drawn: Optional[Tensor]) -> List[Tensor]:
     made = _kernel_of(kernel)
+    if parallel.now is not None:
+        given = _given(made, parameters, tables, start)
+        gradients: List[Tensor] = parallel.now.backward(
+            made, *(a.detach() for a in (q, k, v, out, dout)), given, _seed(seed, drawn), wanted)
+        return gradients
+    if saved.numel() and float(saved[0]) == OF_PARALLEL:
+        raise RuntimeError(f"{made.name}: forward ran in a ContextParallel; backward has to run in it, too, if "
+                           "torch.compile compiled the model")
     binding = made._with_gradients()
     names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
     if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
@@ -151,7 +163,7 @@ def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Tensor, Tensor]) -> N
     kernel, q, k, v, parameters, tables, start, seed, saves, drawn = inputs
     rest = (*parameters, *tables, start, drawn)
     ctx.kernel, ctx.seed, ctx.saves, ctx.there = kernel, seed, saves, [p is not None for p in rest]
-    ctx.count = len(parameters)
+    ctx.count, ctx.parallel = len(parameters), parallel.now
     ctx.save_for_backward(q, k, v, *output, *(p for p in rest if p is not None))
     ctx.mark_non_differentiable(output[1])
 
@@ -169,7 +181,9 @@ def _differentiate(ctx: Any, dout: Tensor, _: Any) -> Tuple[Any, ...]:
     wanted = [*needs[1:4], *(bool(of_parameters[number]) for number in learned)]
     results = []
     if any(wanted):
-        results = _backward(ctx.kernel, dout, q, k, v, out, saved, parameters, tables, start, ctx.seed, wanted, drawn)
+        with within(ctx.parallel or parallel.now):
+            results = _backward(ctx.kernel, dout, q, k, v, out, saved, parameters, tables, start, ctx.seed, wanted,
+                                drawn)
     each = iter(results)
     gradients = [next(each) if is_wanted else None for is_wanted in wanted]
     by_parameter: List[Optional[Tensor]] = [None] * len(parameters)
@@ -340,6 +354,14 @@ def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, given: Mapping[st
 def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
          given: Mapping[str, Any]) -> Tensor:
     """Implements Kernel.__call__ for tensors."""
+    if not torch.compiler.is_compiling() and parallel.now is not None:
+        made: Tensor = parallel.now.call(kernel, lambda: _call(kernel, q, k, v, seed, out, threads, given))
+        return made
+    return _call(kernel, q, k, v, seed, out, threads, given)
+
+
+def _call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
+          given: Mapping[str, Any]) -> Tensor:
     v = _values(kernel, k, v)
     again: Any = None
     if (out is None and threads is None and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
@@ -368,6 +390,8 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
     differentiable = torch.is_grad_enabled() and any(
         isinstance(a, Tensor) and a.requires_grad for a in (q, k, v, *parameters))
     if out is not None or threads is not None:
+        if not torch.compiler.is_compiling() and parallel.now is not None:
+            raise ValueError(f"{kernel.name}: ContextParallel takes no out= and no threads=")
         if differentiable:
             raise ValueError(f"{kernel.name}: out= and threads= are for calls without gradients; torch.no_grad() makes "
                              "one, and torch.set_num_threads() sets threads")
@@ -521,6 +545,10 @@ def __getattr__(name: str) -> Any:
         from . import flex
 
         return getattr(flex, name)
+    if name == "ContextParallel":
+        from . import distributed
+
+        return distributed.ContextParallel
     if name == "use":
         from . import _sdpa
 

@@ -1,0 +1,1 @@
+../../mpi/attnrt_ranks.h

@@ -1,0 +1,400 @@
+"""attnc.torch.ContextParallel: one sequence over the processes of torch.distributed.
+
+attnrt_ranks.h says how processes work together. This file has the functions that move bytes, and the gradients."""
+from __future__ import annotations
+
+import builtins
+import ctypes
+import datetime
+import functools
+import os
+from types import TracebackType
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from . import _call
+from ._autograd import parallel
+from ._call import Parameter as _Parameter, _Call, _room
+from ._compiler import program
+from ._kernel import Kernel, Parameter
+
+_ENOT_DELIVERED = -17  # ATTN_ERANKS
+_KEYS, _GRADIENTS = 101, 102  # tags of messages, other than those of attn_ranks_forward
+_SAYS = {-1: "the processes have other kernels, batches or numbers of heads, or an array has the wrong size",
+         -15: "results for different keys cannot be merged: positions count in another way than by their difference, or "
+              "a constant, a decay or 'delta' changes the denominator or the values",
+         -14: "positions count by blocks, so that the tokens of each process must begin with a block"}
+
+_call._MEMBERS.update(_call._declarations("attnrt_ranks.h"))
+
+
+class _Transport(ctypes.Structure):
+    _fields_ = _call._fields("attn_transport", functions=True)
+
+
+@functools.lru_cache(maxsize=None)
+def _library() -> Any:
+    of_package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bin", "attnc_ranks.so")
+    of_build = os.path.join(os.path.dirname(program()), "runtime", "mpi", "attnc_ranks.so")  # with $ATTNC
+    path = next(filter(os.path.exists, (of_package, of_build)), None)
+    if path is None:
+        raise RuntimeError(f"{of_package} does not exist; reinstall attnc")
+    library = ctypes.CDLL(path)
+    library.attn_ranks_workspace.restype = ctypes.c_size_t
+    library.attn_ranks_workspace.argtypes = [ctypes.c_void_p] * 3
+    library.attn_ranks_forward.argtypes = [ctypes.c_void_p] * 9
+    return library
+
+
+class _Messages:
+    """The transport of a process group. Messages are tensors that share the memory of the caller."""
+
+    def __init__(self, group: Any) -> None:
+        self.group, self.processes = group, dist.get_process_group_ranks(group)
+        self.begun: dict[int, Tuple[Any, Tensor]] = {}
+        self.count = 0
+        self.failure: Optional[BaseException] = None
+        kinds = dict(_Transport._fields_)
+        self.transport = _Transport(rank=dist.get_rank(group), ranks=len(self.processes),
+                                    send=kinds["send"](self._send), receive=kinds["receive"](self._receive), wait=kinds["wait"](self._wait))
+
+    def _guarded(self, function: Callable[[], Any]) -> int:
+        """Calls the function. The caller raises an exception after attn_ranks_… has returned."""
+        try:
+            function()
+        except BaseException as error:
+            self.failure = self.failure or error
+            return _ENOT_DELIVERED
+        return 0
+
+    def _begin(self, begin: Any, address: int, size: int, peer: int, tag: int, request: int) -> None:
+        memory = torch.frombuffer((ctypes.c_uint8 * size).from_address(address), dtype=torch.uint8) if size else (
+            torch.empty(0, dtype=torch.uint8))
+        work = begin(memory, self.processes[peer], group=self.group, tag=tag)
+        self.count += 1
+        self.begun[self.count] = work, memory
+        ctypes.c_int64.from_address(request).value = self.count
+
+    def _send(self, _: Any, address: int, size: int, peer: int, tag: int, request: int) -> int:
+        return self._guarded(lambda: self._begin(dist.isend, address, size, peer, tag, request))
+
+    def _receive(self, _: Any, address: int, size: int, peer: int, tag: int, request: int) -> int:
+        return self._guarded(lambda: self._begin(dist.irecv, address, size, peer, tag, request))
+
+    def _wait(self, _: Any, request: int) -> int:
+        return self._guarded(lambda: self.begun.pop(ctypes.c_int64.from_address(request).value)[0].wait())
+
+
+class _Ranked(_Call):
+    """A call on one process, with its own tokens."""
+
+    def take(self, q: Any, k: Any, v: Any, given: Mapping[str, Any], total: int) -> List[Any]:
+        """Adds the arrays. `total` is the number of keys of all processes. Returns the addresses of q, k, v and out."""
+        problem, binding = self.problem, self.binding
+        if given.get("query_start") is not None:
+            raise ValueError(f"{binding.name}: query_start cannot be given in ContextParallel, which counts the tokens "
+                             "of all processes")
+        arrays = self.inputs(q, k, v)
+        out = self.writes("out", None, q, arrays[0], ("B", "H", "n_q", binding.value_dim))
+        if binding.has_sums():
+            self.tokens = "n_q"  # other arrays have the tokens of all processes
+            problem.capacity = self.sizes["n_k"] = total
+        elif any(_is_of_pairs(p) for p in binding.parameters):
+            if any("n_k" in p.shape and not _is_of_pairs(p) for p in binding.parameters):
+                raise NotImplementedError(f"{binding.name}: ContextParallel cannot take an array of keys together with "
+                                          "an array of queries and keys")
+            self.sizes["n_k"] = total
+        self.take_parameters(given)
+        return [array.address or None for array in (*arrays, out)]
+
+
+def _is_of_pairs(p: _Parameter) -> bool:
+    return "n_q" in p.shape and "n_k" in p.shape
+
+
+def _needs_total(binding: Any) -> bool:
+    """Returns True if an array has the keys of all processes."""
+    return any("n_k" in p.shape and (p.name not in binding.rows if binding.has_sums() else "n_q" in p.shape)
+               for p in binding.parameters)
+
+
+class _Exchange:
+    """The keys that the queries of each process see. A process gets the runs first … last of keys."""
+
+    def __init__(self, group: Any, kernel: Kernel, queries: int, keys: int) -> None:
+        self.group, self.rank, self.processes = group, dist.get_rank(group), dist.get_process_group_ranks(group)
+        runs = [torch.zeros(2, dtype=torch.int64) for _ in self.processes]
+        dist.all_gather(runs, torch.tensor([queries, keys]), group=group)
+        self.queries, self.keys = ([int(run[number]) for run in runs] for number in (0, 1))
+        self.chain = kernel._with_ranks()
+        described = self.chain.kernel
+        self.before, self.after = described.before, described.after
+        self.offset = sum(self.keys) - sum(self.queries)
+        self.seen = [self._seen(rank) for rank in range(len(runs))]
+
+    def _seen(self, rank: int) -> range:
+        """Returns the processes whose keys this process gets: all from the first to the last one that it sees."""
+        begin = self.offset + sum(self.queries[:rank])
+        end = begin + self.queries[rank]
+        seen = [other for other, keys in enumerate(self.keys)
+                if keys and begin < end and sum(self.keys[:other]) < end + self.after
+                and sum(self.keys[:other]) + keys > begin - self.before]
+        if not seen:
+            return range(self.rank, self.rank)
+        return range(0 if self.chain.has_sums() else seen[0], seen[-1] + 1)
+
+    def travels(self, p: Parameter) -> bool:
+        """Returns True if each process has the parameter's rows for its own keys."""
+        return "n_k" in p.shape and "n_q" not in p.shape and (not self.chain.has_sums() or p.name in self.chain.rows)
+
+    def start(self) -> int:
+        """Returns the position of the first query, counted from the first key that this process gets."""
+        return self.offset + sum(self.queries[:self.rank]) - self._got()[0]
+
+    def _ended(self, works: Sequence[Any]) -> None:
+        for work in works:
+            work.wait()
+
+    def gather(self, own: Tensor, axis: int) -> Tensor:
+        """Returns the rows of the keys that this process gets."""
+        works, parts = [], []
+        own = own.contiguous()
+        for rank, seen in enumerate(self.seen):
+            if rank != self.rank and self.rank in seen and own.numel():
+                works.append(dist.isend(own, self.processes[rank], group=self.group, tag=_KEYS))
+        for rank in self.seen[self.rank]:
+            shape = list(own.shape)
+            shape[axis] = self.keys[rank]
+            part = own if rank == self.rank else own.new_empty(shape)
+            if rank != self.rank and part.numel():
+                works.append(dist.irecv(part, self.processes[rank], group=self.group, tag=_KEYS))
+            parts.append(part)
+        self._ended(works)
+        return torch.cat(parts, axis) if parts else own.narrow(axis, 0, 0)
+
+    def _got(self) -> Tuple[int, int]:
+        """Returns the first key that this process gets, and their number."""
+        seen = self.seen[self.rank]
+        return sum(self.keys[:seen.start]), sum(self.keys[seen.start:seen.stop])
+
+    def narrow(self, array: Tensor, axis: int) -> Tensor:
+        """Returns the part of an array of all keys for the keys that this process gets."""
+        return array.narrow(axis, *self._got())
+
+    def widen(self, gradient: Tensor, axis: int) -> Tensor:
+        shape = list(gradient.shape)
+        shape[axis] = sum(self.keys)
+        whole = gradient.new_zeros(shape)
+        self.narrow(whole, axis).copy_(gradient)
+        return whole
+
+    def give_back(self, gradient: Tensor, axis: int) -> Tensor:
+        """Returns the gradient of this process's own rows: the sum over all processes that got them."""
+        seen = self.seen[self.rank]
+        each = dict(zip(seen, torch.split(gradient, [self.keys[rank] for rank in seen], axis) if seen else ()))
+        shape = list(gradient.shape)
+        shape[axis] = self.keys[self.rank]
+        works, parts, sent = [], [], []
+        for rank, others in enumerate(self.seen):
+            if rank != self.rank and rank in each and each[rank].numel():
+                sent.append(each[rank].contiguous())
+                works.append(dist.isend(sent[-1], self.processes[rank], group=self.group, tag=_GRADIENTS))
+            if self.rank in others:
+                part = each[rank] if rank == self.rank else gradient.new_empty(shape)
+                if rank != self.rank and part.numel():
+                    works.append(dist.irecv(part, self.processes[rank], group=self.group, tag=_GRADIENTS))
+                parts.append(part)
+        self._ended(works)
+        sums = torch.float64 if gradient.dtype == torch.float64 else torch.float32
+        total = torch.zeros(shape, dtype=sums)
+        for part in parts:
+            total += part
+        return total.to(gradient.dtype)
+
+
+def _gradients(kernel: Kernel, exchange: _Exchange, q: Tensor, out: Tensor, dout: Tensor, arrays: Mapping[str, Any],
+               seed: Optional[int], wanted: Sequence[bool]) -> List[Optional[Tensor]]:
+    """Returns the gradients for the queries of this process, or None for those that are not wanted."""
+    binding = kernel._with_gradients()
+    k, v = arrays["k"], arrays["v"]
+    given = {name: value for name, value in arrays.items() if name not in ("k", "v")}
+    whole = [p for p in kernel.parameters if "n_k" in p.shape and not exchange.travels(p)]
+    for p in whole:
+        given[p.name] = exchange.narrow(given[p.name], p.shape.index("n_k"))
+    if not q.shape[2] or not k.shape[2]:
+        each = [q, k, v, *(given[p.name] for p in binding.learned)]
+        return [torch.zeros(a.shape, dtype=a.dtype) if is_wanted else None for a, is_wanted in zip(each, wanted)]
+    start = exchange.start()
+    if start != k.shape[2] - q.shape[2]:
+        given["query_start"] = start
+    if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
+        dout = dout.contiguous()
+    names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
+    result = binding.backward(q, k, v, out, dout, given, seed, None, names, None, torch.get_num_threads())
+    for p in whole:
+        if getattr(result, "d" + p.keyword, None) is not None:
+            wide = exchange.widen(getattr(result, "d" + p.keyword), p.shape.index("n_k"))
+            result = result._replace(**{"d" + p.keyword: wide})
+    return [getattr(result, name) if is_wanted else None for name, is_wanted in zip(binding.gradients, wanted)]
+
+
+class ContextParallel:
+    """Attention of one sequence over the processes of a group of torch.distributed. In a `with` block, the tensors q, k
+    and v of a call of attnc are the tokens of this process: a run of consecutive tokens, of any length, also 0. Process
+    0 of the group has the first tokens.
+
+        parallel = attnc.torch.ContextParallel()
+        with parallel:
+            out = attend(q, k, v)
+        model = parallel(model)         # a module whose forward is in such a block
+
+    group: a process group; default: all processes
+    timeout: seconds after which a process no longer waits for another one; default: that of torch.distributed
+
+    All processes of the group make the object together, and then call the same kernels in the same order, forward and
+    backward. An exception in one of them is raised in all. Messages are sent by the backend gloo."""
+
+    def __init__(self, group: Any = None, *, timeout: Optional[float] = None) -> None:
+        if not dist.is_initialized():
+            raise RuntimeError("ContextParallel needs torch.distributed.init_process_group()")
+        if group is not None and dist.get_rank(group) < 0:
+            raise ValueError("this process is not in the group")
+        limit = None if timeout is None else datetime.timedelta(seconds=timeout)
+        # its own group, so that its messages are not mixed with those of others
+        self._group = dist.new_group(dist.get_process_group_ranks(group), timeout=limit, backend="gloo",
+                                     use_local_synchronization=True)
+        self._messages = _Messages(self._group)
+        self._before: List[Any] = []
+        self._meetings = 0
+        _library()
+
+    def __enter__(self) -> ContextParallel:
+        self._before.append(parallel.now)
+        parallel.now = self
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        parallel.now = self._before.pop()
+
+    def __call__(self, module: nn.Module) -> nn.Module:
+        """Returns a module that calls `module` in this context."""
+        return _InContext(module, self)
+
+    # ---- calls
+
+    def call(self, kernel: Kernel, function: Callable[[], Tensor]) -> Tensor:
+        """Calls a function that makes one call of the kernel. If it raises an exception before attn_ranks_forward, the
+        other processes raise it, too."""
+        before = self._meetings
+        try:
+            return function()
+        except Exception as error:
+            if self._meetings == before:
+                self._meet(kernel, None, None, None, [None] * 4, 64, error)
+            raise
+
+    def _meet(self, kernel: Kernel, binding: Any, problem: Any, params: Any, arrays: Sequence[Any], size: int,
+              own: Optional[Exception]) -> None:
+        """Calls attn_ranks_forward on all processes. Without `binding` it only tells the others of the exception `own`,
+        so that they do not wait."""
+        self._messages.failure = None
+        self._meetings += 1
+        code = _library().attn_ranks_forward(
+            ctypes.byref(self._messages.transport), binding and ctypes.byref(binding.kernel), problem, params, *arrays,
+            _room().of(size))
+        self._check(kernel, code, own)
+
+    def _total(self, k: Any) -> int:
+        number = torch.tensor([k.shape[2] if getattr(k, "ndim", 0) == 4 else 0])
+        dist.all_reduce(number, group=self._group)
+        return int(number)
+
+    def forward(self, kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, given: Mapping[str, Any],
+                seed: Optional[int]) -> Tensor:
+        """Implements the operator attnc::forward."""
+        try:
+            binding = kernel._with_ranks()
+            total = self._total(k) if _needs_total(binding) else 0
+            call = _Ranked(binding, torch.get_num_threads(), seed)
+            arrays = call.take(q, k, v, given, total)
+            problem = ctypes.byref(call.problem)
+            size = _library().attn_ranks_workspace(ctypes.byref(self._messages.transport), ctypes.byref(binding.kernel),
+                                                   problem)
+        except Exception as error:
+            self._meet(kernel, None, None, None, [None] * 4, 64, error)
+            raise
+        self._meet(kernel, binding, problem, call.params, arrays, max(size, 64), None)
+        out: Tensor = call.written[0].made
+        return out
+
+    def backward(self, kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, out: Tensor, dout: Tensor,
+                 given: Mapping[str, Any], seed: Optional[int], wanted: Sequence[bool]) -> List[Tensor]:
+        """Implements the operator attnc::backward. Each process computes the gradients for its own queries, with all
+        keys that they see. Gradients of keys are added where the keys are, in the order of the processes. The gradient of
+        another array is that of the process's own queries."""
+        own: Optional[Exception] = None
+        made: List[Optional[Tensor]] = []
+        try:
+            exchange = _Exchange(self._group, kernel, q.shape[2], k.shape[2])
+            keys = {"k": 2} if kernel.values_are_keys else {"k": 2, "v": 2}
+            keys |= {p.name: p.shape.index("n_k") for p in kernel.parameters if exchange.travels(p)}
+            arrays = {**given, "k": k, "v": v}
+            for name, axis in keys.items():
+                if arrays.get(name) is not None:
+                    arrays[name] = exchange.gather(arrays[name], axis)
+            if kernel.values_are_keys:
+                arrays["v"] = arrays["k"][..., :kernel.value_dim]
+        except RuntimeError as error:
+            self._messages.failure = error
+            self._check(kernel, _ENOT_DELIVERED, None)
+        try:
+            made = _gradients(kernel, exchange, q, out, dout, arrays, seed, wanted)
+        except Exception as error:
+            own = error
+        self._check(kernel, self._agree(-2 if own else 0), own)
+        words = ["q", "k", "v", *(p.name for p in kernel._with_gradients().learned)]
+        for number, name in enumerate(words):
+            one = made[number]
+            if one is not None and name in keys:
+                made[number] = exchange.give_back(one, keys[name])
+        return [one for one in made if one is not None]
+
+    def _agree(self, code: int) -> int:
+        number = torch.tensor([code])
+        dist.all_reduce(number, dist.ReduceOp.MIN, group=self._group)
+        return int(number)
+
+    def _check(self, kernel: Kernel, code: int, own: Optional[Exception]) -> None:
+        """Raises the same exception on all processes. `code` is the same on all, `own` the exception of this one."""
+        if not code:
+            return
+        failure = self._messages.failure
+        if failure is not None and not isinstance(failure, Exception):
+            raise failure
+        if code == _ENOT_DELIVERED:
+            self._messages.begun.clear()
+            raise RuntimeError(f"{kernel.name}: a message between processes was not delivered, because a process "
+                               "ended, waited too long, or made other calls") from (failure or own)
+        said: List[Any] = [None] * self._messages.transport.ranks
+        dist.all_gather_object(said, own and (type(own).__name__, str(own)), group=self._group)
+        for rank, one in enumerate(said):
+            if one is not None:
+                kind = getattr(builtins, one[0], ValueError)
+                raise (kind if issubclass(kind, Exception) else RuntimeError)(f"process {rank}: {one[1]}") from own
+        if code in _SAYS:
+            raise ValueError(f"{kernel.name}: {_SAYS[code]}")
+        kernel._binding.check(code)
+
+
+class _InContext(nn.Module):
+    def __init__(self, module: nn.Module, context: ContextParallel) -> None:
+        super().__init__()
+        self.module, self._context = module, context
+
+    def forward(self, *arguments: Any, **named: Any) -> Any:
+        with self._context:
+            return self.module(*arguments, **named)

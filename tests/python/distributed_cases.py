@@ -1,0 +1,193 @@
+"""Tests attnc.torch.ContextParallel with processes over gloo: results and gradients are those of one process."""
+from common import *
+
+import datetime
+import time
+import traceback
+
+import torch
+import torch.distributed as dist
+
+import attnc.torch
+
+torch.set_num_threads(1)
+LIMIT = 100   # seconds until a process is ended
+RUNS = {2: (23, 42), 3: (30, 0, 35)}
+
+
+def in_processes(count, folder, function):
+    """Runs function(rank) in processes. Raises a Failure for exceptions in them. They are forked, because PyTorch takes
+    seconds to import."""
+    children = []
+    for rank in range(count):
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                dist.init_process_group('gloo', init_method='file://' + os.path.join(folder, 'meeting'), rank=rank,
+                                        world_size=count, timeout=datetime.timedelta(seconds=60))
+                function(rank)
+                status = 0
+            except BaseException:
+                with open(os.path.join(folder, 'error%d' % rank), 'w') as file:
+                    traceback.print_exc(file=file)
+            finally:
+                os._exit(status)
+        children.append(child)
+    end, left = time.monotonic() + LIMIT, set(children)
+    while left and time.monotonic() < end:
+        left -= {child for child in left if os.waitpid(child, os.WNOHANG)[0]}
+        time.sleep(0.02)
+    for child in left:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    said = [open(os.path.join(folder, name)).read() for name in sorted(os.listdir(folder)) if name.startswith('error')]
+    check(not left and not said, '%d processes did not end\n%s' % (len(left), '\n'.join(said)))
+
+
+def kernels():
+    """Returns kernels, each with its arrays for n tokens."""
+    def gates(n, rng):
+        return {'gate': -torch.rand(2, 4, n, generator=rng), 'beta': torch.rand(2, 4, n, generator=rng)}
+    window = small('softmax_causal', mask='{window: {left: 9}}')
+    return {'linear': (small('linear_elu', block=8), lambda n, rng: {}),
+            'hedgehog': (small('hedgehog'), lambda n, rng: {
+                word: torch.from_numpy(a) for word, a in small('hedgehog').init(1, heads=4, kv_heads=4).items()}),
+            'delta': (small('gated_deltanet'), gates),
+            'causal': (small('softmax_causal'), lambda n, rng: {}), 'window': (window, lambda n, rng: {})}
+
+
+def parts(tensor, axis, runs, rank):
+    return tensor.narrow(axis, sum(runs[:rank]), runs[rank])
+
+
+def rows_of(kernel, word):
+    """Returns the axis of keys of an array, or None."""
+    shape = next(p.shape for p in kernel.parameters if p.keyword == word)
+    return shape.index('n_k') if 'n_k' in shape else None
+
+
+def gradients(kernel, inputs, given, dout, context=None):
+    """Returns the result and all gradients."""
+    leaves = [a.clone().requires_grad_() for a in (*inputs, *given.values())]
+    if context is None:
+        out = kernel(*leaves[:3], **dict(zip(given, leaves[3:])))
+    else:
+        with context:
+            out = kernel(*leaves[:3], **dict(zip(given, leaves[3:])))
+    return out.detach(), torch.autograd.grad(out, leaves, dout)
+
+
+def compare(name, kernel, arrays_of, runs, rank, parallel):
+    rng, n = torch.Generator().manual_seed(5), sum(runs)
+    groups = 4 if name in ('delta', 'hedgehog') else 2
+    inputs = [torch.randn(2, heads, n, 8, generator=rng) for heads in (4, groups, groups)]
+    given, dout = arrays_of(n, rng), torch.randn(2, 4, n, 8, generator=rng)
+    wanted, of_all = gradients(kernel, inputs, given, dout)
+    axes = [2, 2, 2, *(rows_of(kernel, word) for word in given)]
+    mine = [a if axis is None else parts(a, axis, runs, rank) for a, axis in zip((*inputs, *given.values()), axes)]
+    out, made = gradients(kernel, mine[:3], dict(zip(given, mine[3:])), parts(dout, 2, runs, rank), parallel)
+    close(out, parts(wanted, 2, runs, rank), 1e-5 * max(1, float(wanted.abs().max())), name)
+    for number, (one, two, axis) in enumerate(zip(made, of_all, axes)):
+        if axis is None:
+            dist.all_reduce(one)   # the sum over processes
+        else:
+            two = parts(two, axis, runs, rank)
+        close(one, two, 1e-4 * max(1, float(two.abs().max()) if two.numel() else 1), '%s: gradient %d' % (name, number))
+
+
+@case
+def processes_compute_what_one_computes(folder):
+    made = kernels()
+    for kernel, _ in made.values():   # compiled here, not in each process
+        kernel._with_ranks()
+        kernel._with_gradients()
+    for count, runs in RUNS.items():
+        def work(rank):
+            parallel = attnc.torch.ContextParallel()
+            for name, (kernel, arrays_of) in made.items():
+                compare(name, kernel, arrays_of, runs, rank, parallel)
+        place = os.path.join(folder, str(count))
+        os.mkdir(place)
+        in_processes(count, place, work)
+
+
+def raised(function):
+    """Returns the type and text of the function's exception."""
+    try:
+        function()
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return None
+
+
+@case
+def exceptions_are_the_same_in_all_processes(folder):
+    causal, linear, sink = small('softmax_causal'), small('linear_elu', block=8), small('softmax_sink')
+    for kernel in causal, linear, sink:
+        kernel._with_ranks()
+    q = torch.ones(1, 4, 5, 8)
+    undelivered = ('RuntimeError', 'softmax_causal: a message between processes was not delivered, because a process ended, '
+                                   'waited too long, or made other calls')
+
+    def work(rank):
+        parallel = attnc.torch.ContextParallel()
+        cases = ((lambda: causal(q, q, q[..., :rank + 7]), 'process 0: v has shape [1, 4, 5, 7]; expected'),
+                 (lambda: causal(q, q, q.double() if rank else q), 'process 1: v is float64; softmax_causal takes float32'),
+                 (lambda: causal(q, q, q, query_start=rank), 'process 0: softmax_causal: query_start cannot be given in'),
+                 (lambda: causal(q, q, q, threads=1), 'process 0: softmax_causal: ContextParallel takes no out= and no'),
+                 (lambda: causal(q, q, q) if rank else linear(q, q, q), ': the processes have other kernels, batches or'),
+                 (lambda: causal(*[q[:, :4 - 2 * rank]] * 3), ': the processes have other kernels, batches or'),
+                 (lambda: sink(q, q, q), ': results for different keys cannot be merged'),
+                 (lambda: linear(q, q[:, :, :4], q[:, :, :4]), 'linear_elu: the processes have other kernels, batches or'))
+        with parallel:
+            for function, words in cases:
+                said = raised(function)
+                check(said is not None and words in said[1], '%s, not: %s' % (said, words))
+        check(raised(lambda: attnc.torch.ContextParallel('group')) is not None, 'no error for a text as group')
+        with attnc.torch.ContextParallel(timeout=1):
+            begin = time.monotonic()
+            said = raised(lambda: causal(q, q, q)) if rank == 0 else time.sleep(3)
+            check(rank or (said == undelivered and time.monotonic() - begin < 2.5), said)
+        dist.barrier()
+        if rank:
+            os._exit(0)   # a process that ends
+        with parallel:
+            said = raised(lambda: causal(q, q, q))
+        check(said == undelivered, said)
+    in_processes(2, folder, work)
+
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.outer = torch.nn.Linear(32, 96), torch.nn.Linear(32, 32)
+        self.attention = attnc.torch.Attention(small('hedgehog'), heads=4)
+
+    def forward(self, x):
+        q, k, v = self.inner(x).unflatten(-1, (3, 4, 8)).permute(2, 0, 3, 1, 4)
+        return self.outer(self.attention(q, k, v).transpose(1, 2).flatten(2))
+
+
+@case
+def models_train_beside_ddp(folder):
+    from torch.nn.parallel import DistributedDataParallel
+
+    torch.manual_seed(3)
+    layer, x, runs = Layer(), torch.randn(2, 37, 32), (20, 17)
+    layer.attention.kernel._with_ranks()
+    layer.attention.kernel._with_gradients()
+
+    def work(rank):
+        layer(x).square().mean().backward()
+        wanted = [p.grad.clone() for p in layer.parameters()]
+        layer.zero_grad()
+        model = DistributedDataParallel(attnc.torch.ContextParallel()(layer))
+        (model(parts(x, 1, runs, rank)).square().sum() * (2 / x.numel())).backward()   # DDP returns the mean over processes
+        for (name, p), one in zip(layer.named_parameters(), wanted):
+            close(p.grad, one, 1e-5 * max(1, float(one.abs().max())), name)
+    in_processes(2, folder, work)
+
+
+if __name__ == '__main__':
+    sys.exit(main(__doc__))
