@@ -49,7 +49,8 @@ class Place(installed.Place):
         for file in tracked:
             relative = os.path.relpath(file, ROOT)
             if os.path.isfile(file) and re.search(r'(main\.c|main\.cpp|\.yaml|meson\.build|CMakeLists\.txt|Makefile|'
-                                                  r'(text|predict)\.[ch]|standalone/softmax\.[ch]|(decode|model)/\w+\.[ch])$', file):
+                                                  r'(text|predict)\.[ch]|standalone/softmax\.[ch]|(decode|model|server)/\w+\.[ch]|'
+                                                  r'picture\.py|plot\.py)$', file):
                 os.makedirs(os.path.dirname(self.path(relative)), exist_ok=True)
                 shutil.copy(file, self.path(relative))
         return self.path('examples')
@@ -528,6 +529,18 @@ def continues_a_text(place):
     check(said.count('polysketch, trained on GPL-3: ') == 2 and 'loaded' in said and os.path.exists(folder + '/text.state'), said)
     check(not [n for n in needed(place, folder + '/decode') if not re.match(r'lib(c|m|gomp|omp)\.', n)],
           'needs %s' % needed(place, folder + '/decode'))
+
+
+@case()
+def serves(place):
+    """Runs the server of examples/server with one kernel, and draws its pictures."""
+    place.needs('make', 'cc')
+    folder = os.path.join(place.examples(), 'server')
+    place.run(['make', 'CC=' + cached('clang'), 'ATTNCFLAGS=--target native'], cwd=folder, env={'PATH': THROUGH_CCACHE})
+    said = place.run(['./server', '--check', '--only', 'window', 'steps.csv'], cwd=folder).stdout
+    check('22943 tokens' in said and 'the same bits' in said, said)
+    place.run([sys.executable, 'picture.py', 'steps.csv', 'memory.svg', 'speed.svg'], cwd=folder)
+    with open(os.path.join(folder, 'speed.svg')) as f: check('window' in f.read(), 'no curve')
 
 
 @case('meson', 'build', ['ninja', '-C', 'build'])

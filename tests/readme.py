@@ -24,7 +24,8 @@ README, RUNTIME, PYTHON, EXAMPLES, SPECS, MANUAL, CONTRIBUTING = DOCUMENTS = (
     'compiler/manual/attnc.md', 'CONTRIBUTING.md')
 # the documents whose links are checked
 LINKED = DOCUMENTS + ('CHANGELOG.md', 'examples/decode/README.md', 'examples/llama/README.md',
-                      'examples/train/README.md', 'tests/peers/README.md', 'compiler/manual/spec.md')
+                      'examples/server/README.md', 'examples/train/README.md', 'tests/peers/README.md',
+                      'compiler/manual/spec.md')
 CASES = []
 SHOWN = []
 
