@@ -190,6 +190,8 @@ FOUND = {
         'similarity': {'custom': {'weight': 'a0[j] * c0[b][i]'}}, 'shape': {'head_dim': 5}, 'algorithm': 'linear',
         'arrays': {'c0': {'shape': ['B', 'Nk']}, 'a0': {'shape': ['Nk']}}},
     'truth_value_and_two': {'similarity': 'softmax', 'mask': {'expr': '2 != (0 >= h)'}, 'shape': {'head_dim': 1}},
+    'decays_of_many_factors': {'similarity': {'polynomial': {'degree': 6, 'alpha': 0.5}}, 'mask': 'causal', 'shape': {'head_dim': 1},
+                               'arrays': {'rate': {'shape': ['H', 'D']}}, 'decay': {'log': '-exp(rate[h][d]) * 0.2'}},
     'gradient_of_rows_alone': {'similarity': {'custom': {'weight': 'exp(a0[b][row][1] / 4)'}}, 'mask': 'causal', 'dropout': 0.5,
                                'emit': ['forward', 'backward'], 'arrays': {'a0': {'shape': ['B', 'Nq', 1]}}, 'shape': {'head_dim': 8}}
 }

@@ -396,8 +396,8 @@ static const struct expr *decaying_element(struct separation *x, const struct no
 
 /* Returns the factor of a state with a decay by prefix sums from one chunk to the next. If the program joins two
    states, the last two positions of the sums' array hold the sums before and after the keys of the second state. */
-static const struct expr *kept_by_sums(const struct separation *x, const struct node *n, const struct expr *f,
-                                       int64_t chunk, struct value *state)
+static const struct expr *kept_by_sums(struct separation *x, const struct node *n, const struct expr *f, int64_t chunk,
+                                       struct value *state)
 {
     const struct expr *const own = expr_leaf(x->m, EXPR_INDEX, x->chunk_axis),
                              *const next = separate_make(x, EXPR_ADD, own, expr_int(x->m, 1)),
@@ -418,7 +418,9 @@ static const struct expr *kept_by_sums(const struct separation *x, const struct 
         high[k] = at_position(x, &n->sums->side[KEY], false, position);
         low[k] = at_position(x, &n->sums->side[KEY], true, position);
     }
-    return power_of_sums(x, n, state, f, high, low);
+    const struct expr *const kept = power_of_sums(x, n, state, f, high, low);
+    x->full |= !kept;
+    return kept;
 }
 
 /* Returns feature f of one side of tree n, or NULL if there is no room for operands. 0 <= f < n->features. */

@@ -354,6 +354,15 @@ static bool correct(struct separation *x, const struct plan *plan, int feature_a
     return !program_is_differentiated(&x->c->program) || describe_state(&own, features, feature_axis, plan, solve);
 }
 
+/* Whether the factor of a state has room for its operands, which follow one or two that are summed. */
+static bool has_room(struct separation *x, const struct plan *plan, int feature_axis)
+{
+    struct value state = graph_value(GRAPH_CONTRACT, 0, NULL);
+    state.operands = 2;
+    separate_kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk, &state);
+    return !x->full;
+}
+
 /* Replaces each sum of the weight:
    - without chunks, by `far`: the query's features times the state
    - with chunks, by `near` + `far`: the quadratic sum over the query's chunk, and the state before it */
@@ -374,7 +383,10 @@ static void rewrite(struct separation *x, struct plan *plan)
     set_outer(x, &x->g->value[plan->user[0]]);
     int query = separate_feature_map(x, plan->features, QUERY, feature_axis, plan->chunk),
         key = query < 0 ? -1 : separate_feature_map(x, plan->features, KEY, feature_axis, plan->chunk);
-    if (key < 0) return;
+    if (key < 0 || (plan->last && !has_room(x, plan, feature_axis))) {
+        separate_none(x, "its features, or the decays of their sums, have too many factors");
+        return;
+    }
     x->c->separated.features = plan->features->features;
     x->c->separated.reach = plan->reach;
     x->c->separated.near_keys = !plan->last       ? 0
@@ -469,8 +481,9 @@ void pass_separate(struct compilation *c)
         struct graph *const before = solves ? graph_copy(c->graph) : NULL;
         rewrite(x, &plan);
         graph_sweep(c->graph);
-        if (!before || c->separated.features) return;
-        c->graph = before; /* give up, because the weights of two keys do not have the features of the state */
+        if (c->separated.features) return;
+        if (before)
+            c->graph = before; /* give up, because the weights of two keys do not have the features of the state */
         break;
     }
     if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;

@@ -58,6 +58,7 @@ struct separation {
     bool exponentials;         /* a pair of a query and a key takes an exponential for each term of an inner product */
     const struct expr *last;   /* the last key that a query sees. NULL: all queries see the same keys, in one state */
     bool sums;                 /* the weight has a decay by prefix sums */
+    bool full;                 /* the factor of a state would have too many operands */
     /* With `sums`: the value with the prefix sums at chunk ends. The value before it has their low parts. */
     int at_chunks;
     int decays; /* the number of exponentials that decay with distance */
