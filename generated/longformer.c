@@ -563,10 +563,16 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     }
 }
 
-/* Returns the elements x … x + 16 - 1 of a row. x is a multiple of 16. */
-TARGET_v4 INLINE vec_v4 widened_v4(const float *row, int64_t x)
+/* Returns the elements x … x + 16 - 1 of a row before they are multiplied by a scale. x is a multiple of 16. */
+TARGET_v4 INLINE vec_v4 unscaled_v4(const float *row, int64_t x)
 {
     return load_v4(row + x);
+}
+
+/* Returns the elements x … x + 16 - 1 of a row. */
+TARGET_v4 INLINE vec_v4 widened_v4(const float *row, int64_t x)
+{
+    return unscaled_v4(row, x);
 }
 
 /* Returns the size of a row of `elements` elements, in units of float. */
@@ -646,12 +652,14 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
+   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, float *c)
+    const float *b, int64_t b_step, const int64_t block, float *c)
 {
     vec_v4 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step)
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
@@ -667,9 +675,11 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
+            const int64_t step = a_step, block = lanes;
+            const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, a, a_step, b, b_step, c);
-            if (lanes % 128) row_v4((int)(lanes % 128 / 16), x, some, a, a_step, b, b_step, c);
+            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, factor_of_row, step, b, b_step, block, c);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, block, c);
             continue;
         }
         const float *const from = b;
@@ -1583,10 +1593,16 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     }
 }
 
-/* Returns the elements x … x + 8 - 1 of a row. x is a multiple of 8. */
-TARGET_v3 INLINE vec_v3 widened_v3(const float *row, int64_t x)
+/* Returns the elements x … x + 8 - 1 of a row before they are multiplied by a scale. x is a multiple of 8. */
+TARGET_v3 INLINE vec_v3 unscaled_v3(const float *row, int64_t x)
 {
     return load_v3(row + x);
+}
+
+/* Returns the elements x … x + 8 - 1 of a row. */
+TARGET_v3 INLINE vec_v3 widened_v3(const float *row, int64_t x)
+{
+    return unscaled_v3(row, x);
 }
 
 /* Returns the size of a row of `elements` elements, in units of float. */
@@ -1686,12 +1702,14 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
+   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, float *c)
+    const float *b, int64_t b_step, const int64_t block, float *c)
 {
     vec_v3 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step)
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
@@ -1707,9 +1725,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
+            const int64_t step = a_step, block = lanes;
+            const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, a, a_step, b, b_step, c);
-            if (lanes % 64) row_v3((int)(lanes % 64 / 8), x, some, a, a_step, b, b_step, c);
+            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, factor_of_row, step, b, b_step, block, c);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, block, c);
             continue;
         }
         const float *const from = b;
@@ -2619,10 +2639,16 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     }
 }
 
-/* Returns the elements x … x + 4 - 1 of a row. x is a multiple of 4. */
-INLINE vec_any widened_any(const float *row, int64_t x)
+/* Returns the elements x … x + 4 - 1 of a row before they are multiplied by a scale. x is a multiple of 4. */
+INLINE vec_any unscaled_any(const float *row, int64_t x)
 {
     return load_any(row + x);
+}
+
+/* Returns the elements x … x + 4 - 1 of a row. */
+INLINE vec_any widened_any(const float *row, int64_t x)
+{
+    return unscaled_any(row, x);
 }
 
 /* Returns the size of a row of `elements` elements, in units of float. */
@@ -2722,12 +2748,14 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
+   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, float *c)
+    const float *b, int64_t b_step, const int64_t block, float *c)
 {
     vec_any sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step)
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
@@ -2743,9 +2771,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
             fetch_any(16, lanes, b + 64 * b_step, b_step);
+            const int64_t step = a_step, block = lanes;
+            const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, a, a_step, b, b_step, c);
-            if (lanes % 32) row_any((int)(lanes % 32 / 4), x, some, a, a_step, b, b_step, c);
+            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, factor_of_row, step, b, b_step, block, c);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, block, c);
             continue;
         }
         const float *const from = b;

@@ -532,12 +532,18 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     }
 }
 
-/* Returns the elements x … x + 16 - 1 of a row. x is a multiple of 16. */
-TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *row, int64_t x)
+/* Returns the elements x … x + 16 - 1 of a row before they are multiplied by a scale. x is a multiple of 16. */
+TARGET_v4 INLINE vec_v4 unscaled_v4(const uint16_t *row, int64_t x)
 {
     vec_v4 wide;
     __asm__("vcvtph2ps %1, %0" : "=v"(wide) : "m"(*(const halves_v4 *)(const void *)(row + x)));
     return wide;
+}
+
+/* Returns the elements x … x + 16 - 1 of a row. */
+TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *row, int64_t x)
+{
+    return unscaled_v4(row, x);
 }
 
 /* Returns element x of a row. */
@@ -583,6 +589,14 @@ TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t row
     return 1;
 }
 
+/* Widens rows of `elements` elements, which is a multiple of 16. There are at most 16 or 16 rows. */
+TARGET_v4 INLINE void widen_rows_v4(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < elements; x += 16)
+            store_v4(wide + r * elements + x, unscaled_v4(b + r * b_row, x));
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
@@ -591,12 +605,14 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
+   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t block, float *c)
 {
     vec_v4 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step)
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
@@ -613,15 +629,15 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
+            const int64_t step = a_step, block = lanes;
+            const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, a, a_step, b, b_step, c);
-            if (lanes % 128) row_v4((int)(lanes % 128 / 16), x, some, a, a_step, b, b_step, c);
+            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, factor_of_row, step, b, b_step, block, c);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, block, c);
             continue;
         }
-        for (int64_t k = 0; k < some; k++) {
-            fetch_v4(1, lanes, b + (k + 32) * b_step, b_step);
-            for (int64_t x = 0; x < lanes; x += 16) store_v4(wide + k * lanes + x, widened_v4(b + k * b_step, x));
-        }
+        fetch_v4(some, lanes, b + 32 * b_step, b_step);
+        widen_rows_v4(some, lanes, b, b_step, wide);
         const float *const from = wide;
         const int64_t from_step = lanes;
         dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
@@ -2192,12 +2208,18 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     }
 }
 
-/* Returns the elements x … x + 8 - 1 of a row. x is a multiple of 8. */
-TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *row, int64_t x)
+/* Returns the elements x … x + 8 - 1 of a row before they are multiplied by a scale. x is a multiple of 8. */
+TARGET_v3 INLINE vec_v3 unscaled_v3(const uint16_t *row, int64_t x)
 {
     vec_v3 wide;
     __asm__("vcvtph2ps %1, %0" : "=v"(wide) : "m"(*(const halves_v3 *)(const void *)(row + x)));
     return wide;
+}
+
+/* Returns the elements x … x + 8 - 1 of a row. */
+TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *row, int64_t x)
+{
+    return unscaled_v3(row, x);
 }
 
 /* Returns element x of a row. */
@@ -2243,6 +2265,14 @@ TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t row
     return 1;
 }
 
+/* Widens rows of `elements` elements, which is a multiple of 8. There are at most 8 or 16 rows. */
+TARGET_v3 INLINE void widen_rows_v3(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < elements; x += 8)
+            store_v3(wide + r * elements + x, unscaled_v3(b + r * b_row, x));
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
@@ -2251,12 +2281,14 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
+   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t block, float *c)
 {
     vec_v3 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step)
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
@@ -2273,14 +2305,14 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
+            const int64_t step = a_step, block = lanes;
+            const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, a, a_step, b, b_step, c);
-            if (lanes % 64) row_v3((int)(lanes % 64 / 8), x, some, a, a_step, b, b_step, c);
+            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, factor_of_row, step, b, b_step, block, c);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, block, c);
             continue;
         }
-        for (int64_t k = 0; k < some; k++) {
-            for (int64_t x = 0; x < lanes; x += 8) store_v3(wide + k * lanes + x, widened_v3(b + k * b_step, x));
-        }
+        widen_rows_v3(some, lanes, b, b_step, wide);
         const float *const from = wide;
         const int64_t from_step = lanes;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
@@ -3860,10 +3892,16 @@ INLINE vec_any from_halves_any(halves_any half) /* f16 has 5 bits of exponent an
     return (vec_any)((mask_any)pick_any((mask_any)(x < 0x00800000), tiny, (vec_any)normal) | (bits & 0x8000) << 16);
 }
 
-/* Returns the elements x … x + 4 - 1 of a row. x is a multiple of 4. */
-INLINE vec_any widened_any(const uint16_t *row, int64_t x)
+/* Returns the elements x … x + 4 - 1 of a row before they are multiplied by a scale. x is a multiple of 4. */
+INLINE vec_any unscaled_any(const uint16_t *row, int64_t x)
 {
     return from_halves_any(*(const halves_any *)(const void *)(row + x));
+}
+
+/* Returns the elements x … x + 4 - 1 of a row. */
+INLINE vec_any widened_any(const uint16_t *row, int64_t x)
+{
+    return unscaled_any(row, x);
 }
 
 /* Returns element x of a row. */
@@ -3908,6 +3946,14 @@ APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_
     return 1;
 }
 
+/* Widens rows of `elements` elements, which is a multiple of 4. There are at most 4 or 16 rows. */
+INLINE void widen_rows_any(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < elements; x += 4)
+            store_any(wide + r * elements + x, unscaled_any(b + r * b_row, x));
+}
+
 /* Prefetches `rows` rows of b, `width` elements of each. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
@@ -3916,12 +3962,14 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
+   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t block, float *c)
 {
     vec_any sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step)
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
@@ -3938,14 +3986,14 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
             fetch_any(16, lanes, b + 64 * b_step, b_step);
+            const int64_t step = a_step, block = lanes;
+            const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, a, a_step, b, b_step, c);
-            if (lanes % 32) row_any((int)(lanes % 32 / 4), x, some, a, a_step, b, b_step, c);
+            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, factor_of_row, step, b, b_step, block, c);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, block, c);
             continue;
         }
-        for (int64_t k = 0; k < some; k++) {
-            for (int64_t x = 0; x < lanes; x += 4) store_any(wide + k * lanes + x, widened_any(b + k * b_step, x));
-        }
+        widen_rows_any(some, lanes, b, b_step, wide);
         const float *const from = wide;
         const int64_t from_step = lanes;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {

@@ -853,12 +853,18 @@ TARGET_v4bf16amx INLINE void unit_rounded_v4bf16amx(const float *from, const int
     }
 }
 
-/* Returns the elements x … x + 16 - 1 of a row. x is a multiple of 16. */
-TARGET_v4bf16amx INLINE vec_v4bf16amx widened_v4bf16amx(const uint16_t *row, int64_t x)
+/* Returns the elements x … x + 16 - 1 of a row before they are multiplied by a scale. x is a multiple of 16. */
+TARGET_v4bf16amx INLINE vec_v4bf16amx unscaled_v4bf16amx(const uint16_t *row, int64_t x)
 {
     /* bf16 is the upper half of a float */
     return (vec_v4bf16amx)(__builtin_convertvector(*(const halves_v4bf16amx *)(const void *)(row + x),
         mask_v4bf16amx) << 16);
+}
+
+/* Returns the elements x … x + 16 - 1 of a row. */
+TARGET_v4bf16amx INLINE vec_v4bf16amx widened_v4bf16amx(const uint16_t *row, int64_t x)
+{
+    return unscaled_v4bf16amx(row, x);
 }
 
 /* Returns element x of a row. */
@@ -883,6 +889,15 @@ TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t ro
             if (!finite_v4bf16amx(wide, 0, 1, 16)) return 0;
         }
     return 1;
+}
+
+/* Widens rows of `elements` elements, which is a multiple of 16. There are at most 16 or 16 rows. */
+TARGET_v4bf16amx INLINE void widen_rows_v4bf16amx(int64_t rows, const int64_t elements, const uint16_t *b,
+    int64_t b_row, float *wide)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < elements; x += 16)
+            store_v4bf16amx(wide + r * elements + x, unscaled_v4bf16amx(b + r * b_row, x));
 }
 
 /* Prefetches `rows` rows of b, `width` elements of each. */
@@ -956,22 +971,22 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
         columns_v4bf16amx(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
-        for (int64_t k = 0; k < 16; k++)
-            for (int64_t s = 0; s < steps; s += 16)
-                store_v4bf16amx(widened + k * steps + s, widened_v4bf16amx(b + k * b_row, s));
+        widen_rows_v4bf16amx(16, steps, b, b_row, widened);
         wide = widened;
         all_columns_v4bf16amx(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
     if (x < columns) all_columns_v4bf16amx(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
+   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t first, int64_t steps, const float *a,
     int64_t a_step,
-    const uint16_t *b, int64_t b_step, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t block, float *c)
 {
     vec_v4bf16amx sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16amx){0};
+    (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step)
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16amx(b, first + v * 16);
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16amx(c + first + v * 16,
@@ -990,16 +1005,15 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
+            const int64_t step = a_step, block = lanes;
+            const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4bf16amx(8, x, some, a, a_step, b, b_step, c);
-            if (lanes % 128) row_v4bf16amx((int)(lanes % 128 / 16), x, some, a, a_step, b, b_step, c);
+            for (; x + 128 <= lanes; x += 128) row_v4bf16amx(8, x, some, factor_of_row, step, b, b_step, block, c);
+            if (lanes % 128) row_v4bf16amx((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, block, c);
             continue;
         }
-        for (int64_t k = 0; k < some; k++) {
-            fetch_v4bf16amx(1, lanes, b + (k + 32) * b_step, b_step);
-            for (int64_t x = 0; x < lanes; x += 16) store_v4bf16amx(wide + k * lanes + x,
-                widened_v4bf16amx(b + k * b_step, x));
-        }
+        fetch_v4bf16amx(some, lanes, b + 32 * b_step, b_step);
+        widen_rows_v4bf16amx(some, lanes, b, b_step, wide);
         const float *const from = wide;
         const int64_t from_step = lanes;
         dot_early_v4bf16amx(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
@@ -2150,11 +2164,17 @@ TARGET_v4bf16 INLINE void dot_finite_paired_v4bf16(const int vectors, const int6
     }
 }
 
-/* Returns the elements x … x + 16 - 1 of a row. x is a multiple of 16. */
-TARGET_v4bf16 INLINE vec_v4bf16 widened_v4bf16(const uint16_t *row, int64_t x)
+/* Returns the elements x … x + 16 - 1 of a row before they are multiplied by a scale. x is a multiple of 16. */
+TARGET_v4bf16 INLINE vec_v4bf16 unscaled_v4bf16(const uint16_t *row, int64_t x)
 {
     /* bf16 is the upper half of a float */
     return (vec_v4bf16)(__builtin_convertvector(*(const halves_v4bf16 *)(const void *)(row + x), mask_v4bf16) << 16);
+}
+
+/* Returns the elements x … x + 16 - 1 of a row. */
+TARGET_v4bf16 INLINE vec_v4bf16 widened_v4bf16(const uint16_t *row, int64_t x)
+{
+    return unscaled_v4bf16(row, x);
 }
 
 /* Returns element x of a row. */
@@ -2179,6 +2199,15 @@ TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int
             if (!finite_v4bf16(wide, 0, 1, 16)) return 0;
         }
     return 1;
+}
+
+/* Widens rows of `elements` elements, which is a multiple of 16. There are at most 16 or 16 rows. */
+TARGET_v4bf16 INLINE void widen_rows_v4bf16(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row,
+    float *wide)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < elements; x += 16)
+            store_v4bf16(wide + r * elements + x, unscaled_v4bf16(b + r * b_row, x));
 }
 
 /* Prefetches `rows` rows of b, `width` elements of each. */
@@ -2252,21 +2281,21 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
         columns_v4bf16(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
-        for (int64_t k = 0; k < 16; k++)
-            for (int64_t s = 0; s < steps; s += 16)
-                store_v4bf16(widened + k * steps + s, widened_v4bf16(b + k * b_row, s));
+        widen_rows_v4bf16(16, steps, b, b_row, widened);
         wide = widened;
         all_columns_v4bf16(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
     if (x < columns) all_columns_v4bf16(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
+   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t block, float *c)
 {
     vec_v4bf16 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4bf16){0};
+    (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step)
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4bf16(b, first + v * 16);
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16(c + first + v * 16, load_v4bf16(c + first + v * 16) + sum[v]);
@@ -2284,16 +2313,15 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
+            const int64_t step = a_step, block = lanes;
+            const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4bf16(8, x, some, a, a_step, b, b_step, c);
-            if (lanes % 128) row_v4bf16((int)(lanes % 128 / 16), x, some, a, a_step, b, b_step, c);
+            for (; x + 128 <= lanes; x += 128) row_v4bf16(8, x, some, factor_of_row, step, b, b_step, block, c);
+            if (lanes % 128) row_v4bf16((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, block, c);
             continue;
         }
-        for (int64_t k = 0; k < some; k++) {
-            fetch_v4bf16(1, lanes, b + (k + 32) * b_step, b_step);
-            for (int64_t x = 0; x < lanes; x += 16) store_v4bf16(wide + k * lanes + x, widened_v4bf16(b + k * b_step,
-                x));
-        }
+        fetch_v4bf16(some, lanes, b + 32 * b_step, b_step);
+        widen_rows_v4bf16(some, lanes, b, b_step, wide);
         const float *const from = wide;
         const int64_t from_step = lanes;
         dot_early_v4bf16(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
@@ -3191,11 +3219,17 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     }
 }
 
-/* Returns the elements x … x + 16 - 1 of a row. x is a multiple of 16. */
-TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *row, int64_t x)
+/* Returns the elements x … x + 16 - 1 of a row before they are multiplied by a scale. x is a multiple of 16. */
+TARGET_v4 INLINE vec_v4 unscaled_v4(const uint16_t *row, int64_t x)
 {
     /* bf16 is the upper half of a float */
     return (vec_v4)(__builtin_convertvector(*(const halves_v4 *)(const void *)(row + x), mask_v4) << 16);
+}
+
+/* Returns the elements x … x + 16 - 1 of a row. */
+TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *row, int64_t x)
+{
+    return unscaled_v4(row, x);
 }
 
 /* Returns element x of a row. */
@@ -3239,6 +3273,14 @@ TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t row
             if (!finite_v4(wide, 0, 1, 16)) return 0;
         }
     return 1;
+}
+
+/* Widens rows of `elements` elements, which is a multiple of 16. There are at most 16 or 16 rows. */
+TARGET_v4 INLINE void widen_rows_v4(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < elements; x += 16)
+            store_v4(wide + r * elements + x, unscaled_v4(b + r * b_row, x));
 }
 
 /* Prefetches `rows` rows of b, `width` elements of each. */
@@ -3308,21 +3350,21 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
         columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
-        for (int64_t k = 0; k < 16; k++)
-            for (int64_t s = 0; s < steps; s += 16)
-                store_v4(widened + k * steps + s, widened_v4(b + k * b_row, s));
+        widen_rows_v4(16, steps, b, b_row, widened);
         wide = widened;
         all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
+   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t block, float *c)
 {
     vec_v4 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
+    (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step)
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
@@ -3339,15 +3381,15 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
+            const int64_t step = a_step, block = lanes;
+            const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, a, a_step, b, b_step, c);
-            if (lanes % 128) row_v4((int)(lanes % 128 / 16), x, some, a, a_step, b, b_step, c);
+            for (; x + 128 <= lanes; x += 128) row_v4(8, x, some, factor_of_row, step, b, b_step, block, c);
+            if (lanes % 128) row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, block, c);
             continue;
         }
-        for (int64_t k = 0; k < some; k++) {
-            fetch_v4(1, lanes, b + (k + 32) * b_step, b_step);
-            for (int64_t x = 0; x < lanes; x += 16) store_v4(wide + k * lanes + x, widened_v4(b + k * b_step, x));
-        }
+        fetch_v4(some, lanes, b + 32 * b_step, b_step);
+        widen_rows_v4(some, lanes, b, b_step, wide);
         const float *const from = wide;
         const int64_t from_step = lanes;
         dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
@@ -4258,11 +4300,17 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     }
 }
 
-/* Returns the elements x … x + 8 - 1 of a row. x is a multiple of 8. */
-TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *row, int64_t x)
+/* Returns the elements x … x + 8 - 1 of a row before they are multiplied by a scale. x is a multiple of 8. */
+TARGET_v3 INLINE vec_v3 unscaled_v3(const uint16_t *row, int64_t x)
 {
     /* bf16 is the upper half of a float */
     return (vec_v3)(__builtin_convertvector(*(const halves_v3 *)(const void *)(row + x), mask_v3) << 16);
+}
+
+/* Returns the elements x … x + 8 - 1 of a row. */
+TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *row, int64_t x)
+{
+    return unscaled_v3(row, x);
 }
 
 /* Returns element x of a row. */
@@ -4306,6 +4354,14 @@ TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t row
             if (!finite_v3(wide, 0, 1, 8)) return 0;
         }
     return 1;
+}
+
+/* Widens rows of `elements` elements, which is a multiple of 8. There are at most 8 or 16 rows. */
+TARGET_v3 INLINE void widen_rows_v3(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < elements; x += 8)
+            store_v3(wide + r * elements + x, unscaled_v3(b + r * b_row, x));
 }
 
 /* Prefetches `rows` rows of b, `width` elements of each. */
@@ -4395,21 +4451,21 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
         columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
-        for (int64_t k = 0; k < 8; k++)
-            for (int64_t s = 0; s < steps; s += 8)
-                store_v3(widened + k * steps + s, widened_v3(b + k * b_row, s));
+        widen_rows_v3(8, steps, b, b_row, widened);
         wide = widened;
         all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
+   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t block, float *c)
 {
     vec_v3 sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
+    (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step)
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
@@ -4426,14 +4482,14 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
+            const int64_t step = a_step, block = lanes;
+            const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, a, a_step, b, b_step, c);
-            if (lanes % 64) row_v3((int)(lanes % 64 / 8), x, some, a, a_step, b, b_step, c);
+            for (; x + 64 <= lanes; x += 64) row_v3(8, x, some, factor_of_row, step, b, b_step, block, c);
+            if (lanes % 64) row_v3((int)(lanes % 64 / 8), x, some, factor_of_row, step, b, b_step, block, c);
             continue;
         }
-        for (int64_t k = 0; k < some; k++) {
-            for (int64_t x = 0; x < lanes; x += 8) store_v3(wide + k * lanes + x, widened_v3(b + k * b_step, x));
-        }
+        widen_rows_v3(some, lanes, b, b_step, wide);
         const float *const from = wide;
         const int64_t from_step = lanes;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
@@ -5333,11 +5389,17 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     }
 }
 
-/* Returns the elements x … x + 4 - 1 of a row. x is a multiple of 4. */
-INLINE vec_any widened_any(const uint16_t *row, int64_t x)
+/* Returns the elements x … x + 4 - 1 of a row before they are multiplied by a scale. x is a multiple of 4. */
+INLINE vec_any unscaled_any(const uint16_t *row, int64_t x)
 {
     /* bf16 is the upper half of a float */
     return (vec_any)(__builtin_convertvector(*(const halves_any *)(const void *)(row + x), mask_any) << 16);
+}
+
+/* Returns the elements x … x + 4 - 1 of a row. */
+INLINE vec_any widened_any(const uint16_t *row, int64_t x)
+{
+    return unscaled_any(row, x);
 }
 
 /* Returns element x of a row. */
@@ -5380,6 +5442,14 @@ APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_
             if (!finite_any(wide, 0, 1, 4)) return 0;
         }
     return 1;
+}
+
+/* Widens rows of `elements` elements, which is a multiple of 4. There are at most 4 or 16 rows. */
+INLINE void widen_rows_any(int64_t rows, const int64_t elements, const uint16_t *b, int64_t b_row, float *wide)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < elements; x += 4)
+            store_any(wide + r * elements + x, unscaled_any(b + r * b_row, x));
 }
 
 /* Prefetches `rows` rows of b, `width` elements of each. */
@@ -5469,21 +5539,21 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
         columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
-        for (int64_t k = 0; k < 4; k++)
-            for (int64_t s = 0; s < steps; s += 4)
-                store_any(widened + k * steps + s, widened_any(b + k * b_row, s));
+        widen_rows_any(4, steps, b, b_row, widened);
         wide = widened;
         all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
     }
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
+   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const uint16_t *b, int64_t b_step, float *c)
+    const uint16_t *b, int64_t b_step, const int64_t block, float *c)
 {
     vec_any sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
+    (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step)
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
@@ -5500,14 +5570,14 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && update == 1) {
             fetch_any(16, lanes, b + 64 * b_step, b_step);
+            const int64_t step = a_step, block = lanes;
+            const float *const factor_of_row = a;
             int64_t x = 0;
-            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, a, a_step, b, b_step, c);
-            if (lanes % 32) row_any((int)(lanes % 32 / 4), x, some, a, a_step, b, b_step, c);
+            for (; x + 32 <= lanes; x += 32) row_any(8, x, some, factor_of_row, step, b, b_step, block, c);
+            if (lanes % 32) row_any((int)(lanes % 32 / 4), x, some, factor_of_row, step, b, b_step, block, c);
             continue;
         }
-        for (int64_t k = 0; k < some; k++) {
-            for (int64_t x = 0; x < lanes; x += 4) store_any(wide + k * lanes + x, widened_any(b + k * b_step, x));
-        }
+        widen_rows_any(some, lanes, b, b_step, wide);
         const float *const from = wide;
         const int64_t from_step = lanes;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {

@@ -373,10 +373,48 @@ static void explain_pairs(const struct unit *p)
 static void explain_kept_keys(const struct unit *p)
 {
     if (p->prepares)
-        printf("  keys are prepared once, when they are appended, and stored prepared\n");
+        printf("  keys are prepared once, when they are appended, and stored prepared%s\n",
+               p->spec->k_storage ? ", then rounded" : "");
     else if (prepares_keys(p->spec))
         printf("  keys are stored as given, and prepared again for every token that attends to them%s\n",
                p->extends ? "" : ", because prepared keys are not rounded to 16 bits");
+}
+
+/* Returns a phrase for the largest error of an element that is stored in this type. */
+static const char *rounding_text(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_F16: return "2^-11 of itself";
+    case DTYPE_BF16: return "2^-9 of itself";
+    case DTYPE_FP8: return "1/16 of itself";
+    case DTYPE_I8: return "1/254 of the largest element of its row";
+    case DTYPE_I8_32:
+    case DTYPE_I8_64:
+    case DTYPE_Q8_0: return "1/254 of the largest element of its block";
+    case DTYPE_Q4_0: return "1/8 of the largest element of its block, mostly up to 1/16";
+    default: return "nothing";
+    }
+}
+
+/* Prints how keys and values are stored, if they have other types than q and out. */
+static void explain_storage(const struct unit *p)
+{
+    const struct spec *const spec = p->spec;
+    const struct {
+        const char *name;
+        enum dtype dtype;
+        int64_t elements;
+    } of[] = {{"keys", spec_type_of_keys(spec), spec->head_dim},
+              {"values", spec_type_of_values(spec), spec->value_dim}};
+    if (!spec_has_storage(spec)) return;
+    section("Storage");
+    for (int k = 0; k < (spec->values_are_keys ? 1 : 2); k++)
+        if (of[k].dtype != spec->dtype)
+            printf("  %s: %s, %lld bytes a row in place of %lld; rounding changes an element by up to %s\n", of[k].name,
+                   dtype_name(of[k].dtype), (long long)dtype_row_bytes(of[k].dtype, of[k].elements),
+                   (long long)dtype_row_bytes(spec->dtype, of[k].elements), rounding_text(of[k].dtype));
+    printf("  rows are widened to f32 in registers. Products are not computed in integers, because rounding queries or "
+           "weights to 8 bits would add an error of 1/254 of the largest element\n");
 }
 
 /* Prints the bytes per token of arrays with a row for each key. */
@@ -505,6 +543,7 @@ static void explain(const struct unit *p, const struct costs *all, const struct 
     explain_costs(p, costs, o->console.quiet);
     explain_gradients(p, costs);
     explain_ranks(p, costs);
+    explain_storage(p);
     explain_state(p);
     explain_targets(p);
     explain_expressions(spec);

@@ -163,7 +163,13 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     template_set_number(x, "STORED_BF16", dtype == DTYPE_BF16);
     template_set_number(x, "STORED_FP8", dtype == DTYPE_FP8);
     template_set_number(x, "STORED_Q4_0", dtype == DTYPE_Q4_0);
-    template_set_number(x, "HALVES", dtype == DTYPE_F16 || dtype == DTYPE_FP8);
+    template_set_number(x, "HALVES", dtype == DTYPE_F16 || dtype == DTYPE_FP8 || half);
+    template_set_number(x, "LOOKUP", target->vector_bytes == 64 && target->scales);
+    /* the number of scales in LANES rows of a product, or in 16 rows of values */
+    const int block = dtype_block(dtype);
+    const int64_t of_terms = block ? e->along_terms / block + 1 : 1,
+                  of_lanes = block ? e->fetched_lanes / block + 1 : 1;
+    template_set_number(x, "SCALES", of_terms * e->lanes > of_lanes * 16 ? of_terms * e->lanes : of_lanes * 16);
     template_set_number(x, "BLOCKS", blocks);
     template_set_number(x, "BLOCK_ELEMENTS", dtype_block(dtype));
     template_set_number(x, "BLOCK_BYTES", blocks ? dtype_row_bytes(dtype, dtype_block(dtype)) : 0);
@@ -173,10 +179,10 @@ static void set_stored(struct template_names *x, const struct emitter *e, enum d
     template_set(x, "STORED", emit_stored(dtype));
     template_set_number(x, "EARLY", narrow ? target->early_narrow : target->early);
     template_set_number(x, "SEVERAL", narrow ? 2 : target->several_from);
-    static const char *const names[] = {"from_halves",   "scale_of",    "block_of",    "in_block",
-                                        "widened",       "element",     "units",       "transpose_widened",
-                                        "finite_stored", "fetch",       "columns",     "row",
-                                        "dot_along",     "dot_fetched", "all_columns", "some_columns"};
+    static const char *const names[] = {
+        "unscaled", "block_size", "scales",  "read_scales", "widen_rows",  "from_halves",       "scale_of",
+        "block_of", "in_block",   "widened", "element",     "units",       "transpose_widened", "finite_stored",
+        "fetch",    "columns",    "row",     "dot_along",   "dot_fetched", "all_columns",       "some_columns"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s%s_%s", names[k], emit_type_suffix(e->m, dtype), e->suffix));

@@ -38,6 +38,8 @@ static int check_call(const struct attn_transport *t, const struct attn_kernel *
 {
     if (!kernel || !mine || !call->workspace) return ATTN_EPOINTER;
     if ((uintptr_t)call->workspace % 64) return ATTN_EALIGN;
+    /* Messages have rows of `dtype`. */
+    if (kernel->key_dtype != kernel->dtype || kernel->value_dtype != kernel->dtype) return ATTN_EPROBLEM;
     const struct arrays *const a = &call->arrays;
     int error = mine->cu_seqlens || mine->pages ? ATTN_EPROBLEM : fill(kernel, mine, filled);
     if (!error && mine->batch > 0 && mine->heads > 0 &&

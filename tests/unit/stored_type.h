@@ -8,6 +8,11 @@
 #define block_of_T TYPE_NAME(block_of)
 #define in_block_T TYPE_NAME(in_block)
 #define widened_T TYPE_NAME(widened)
+#define unscaled_T TYPE_NAME(unscaled)
+#define block_size_T TYPE_NAME(block_size)
+#define scales_T TYPE_NAME(scales)
+#define read_scales_T TYPE_NAME(read_scales)
+#define widen_rows_T TYPE_NAME(widen_rows)
 #define element_T TYPE_NAME(element)
 #define units_T TYPE_NAME(units)
 #define transpose_widened_T TYPE_NAME(transpose_widened)
@@ -81,6 +86,11 @@ static void TYPE_NAME(rows_of)(void)
 #undef block_of_T
 #undef in_block_T
 #undef widened_T
+#undef unscaled_T
+#undef block_size_T
+#undef scales_T
+#undef read_scales_T
+#undef widen_rows_T
 #undef element_T
 #undef units_T
 #undef transpose_widened_T

@@ -203,7 +203,9 @@ INLINE int64_t truncated(double x)
 #include "compiler/emit/embedded/product.c"
 
 #define STORED_F16 F16
-#define HALVES (STORED_F16 || STORED_FP8)
+#define HALVES (STORED_F16 || STORED_FP8 || HALF_SCALE)
+#define SCALES 64
+#define LOOKUP (LANES == 16)
 #include "compiler/emit/embedded/stored.c"
 #undef STORED_F16
 

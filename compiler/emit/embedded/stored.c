@@ -64,20 +64,25 @@ INLINE int64_t in_block_T(int64_t x)
 }
 
 #endif
-/* Returns the elements x … x + LANES - 1 of a row. x is a multiple of LANES. */
-TARGET INLINE vec_T widened_T(const STORED *row, int64_t x)
+/* Returns the elements x … x + LANES - 1 of a row before they are multiplied by a scale. x is a multiple of LANES. */
+TARGET INLINE vec_T unscaled_T(const STORED *row, int64_t x)
 {
 #if STORED_Q4_0
     /* A block has the elements k and 16 + k in the low and high half of byte k. */
-    const STORED *const block = block_of_T(row, x);
     const int64_t k = in_block_T(x);
-    const bytes_T both = *(const bytes_T *)(const void *)(block + BLOCK_BYTES - 16 + k % 16);
-    const mask_T wide = __builtin_convertvector(both, mask_T), element = (k < 16 ? wide & 15 : wide >> 4 & 15) - 8;
-    return __builtin_convertvector(element, vec_T) * scale_of_T(block);
+    const bytes_T both = *(const bytes_T *)(const void *)(block_of_T(row, x) + BLOCK_BYTES - 16 + k % 16);
+    const mask_T wide = __builtin_convertvector(both, mask_T), element = k < 16 ? wide : wide >> 4;
+#if LOOKUP
+    static const vec_T number = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+    vec_T found;
+    __asm__("vpermps %1, %2, %0" : "=v"(found) : "v"(number), "v"(element)); /* uses the low 4 bits of each element */
+    return found;
+#else
+    return __builtin_convertvector((element & 15) - 8, vec_T);
+#endif
 #elif BLOCKS
-    const STORED *const block = block_of_T(row, x);
-    const bytes_T element = *(const bytes_T *)(const void *)(block + SCALE_BYTES + in_block_T(x));
-    return __builtin_convertvector(__builtin_convertvector(element, mask_T), vec_T) * scale_of_T(block);
+    const bytes_T element = *(const bytes_T *)(const void *)(block_of_T(row, x) + SCALE_BYTES + in_block_T(x));
+    return __builtin_convertvector(__builtin_convertvector(element, mask_T), vec_T);
 #elif STORED_FP8
     /* The bits of e4m3 are those of an f16 that is 256 times smaller. */
     const halves_T bits = __builtin_convertvector(*(const bytes_T *)(const void *)(row + x), halves_T);
@@ -98,6 +103,56 @@ TARGET INLINE vec_T widened_T(const STORED *row, int64_t x)
 #endif
 }
 
+/* Returns the elements x … x + LANES - 1 of a row. */
+TARGET INLINE vec_T widened_T(const STORED *row, int64_t x)
+{
+#if BLOCKS
+    return unscaled_T(row, x) * scale_of_T(block_of_T(row, x));
+#else
+    return unscaled_T(row, x);
+#endif
+}
+
+#if BLOCKS
+/* Returns the number of scales of a row. */
+INLINE int64_t scales_T(int64_t elements)
+{
+#if BLOCK_ELEMENTS
+    return (elements + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS;
+#else
+    return elements > 0;
+#endif
+}
+
+/* Returns the number of elements that share a scale. */
+INLINE int64_t block_size_T(int64_t elements)
+{
+#if BLOCK_ELEMENTS
+    (void)elements;
+    return BLOCK_ELEMENTS;
+#else
+    return elements;
+#endif
+}
+
+/* Writes the scales of rows, scales_T(elements) for each. Many scales are converted at once. */
+TARGET INLINE void read_scales_T(int64_t rows, const int64_t elements, const STORED *b, int64_t b_row, REAL *scale)
+{
+    const int64_t count = scales_T(elements);
+#if HALF_SCALE
+    uint16_t half[SCALES + LANES];
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t k = 0; k < count; k++)
+            __builtin_memcpy(half + r * count + k, b + r * b_row + k * BLOCK_BYTES, sizeof *half);
+    for (int64_t k = 0; k < rows * count; k += LANES)
+        store_T(scale + k, from_halves_T(*(const halves_T *)(const void *)(half + k)));
+#else
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t k = 0; k < count; k++) scale[r * count + k] = scale_of_T(b + r * b_row + k * BLOCK_BYTES);
+#endif
+}
+
+#endif
 #if NARROW
 /* Returns element x of a row. */
 TARGET INLINE REAL element_T(const STORED *row, int64_t x)
@@ -164,6 +219,25 @@ TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int
 }
 
 #endif
+#if NARROW
+/* Widens rows of `elements` elements, which is a multiple of LANES. There are at most LANES or SOME rows. */
+TARGET INLINE void widen_rows_T(int64_t rows, const int64_t elements, const STORED *b, int64_t b_row, REAL *wide)
+{
+#if BLOCKS
+    const int64_t scales = scales_T(elements), block = block_size_T(elements);
+    REAL scale[SCALES + LANES];
+    read_scales_T(rows, elements, b, b_row, scale);
+#endif
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < elements; x += LANES)
+#if BLOCKS
+            store_T(wide + r * elements + x, unscaled_T(b + r * b_row, x) * scale[r * scales + x / block]);
+#else
+            store_T(wide + r * elements + x, unscaled_T(b + r * b_row, x));
+#endif
+}
+
+#endif
 /* Prefetches `rows` rows of b, `width` elements of each. */
 TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, int64_t b_row)
 {
@@ -182,12 +256,23 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
 {
     vec_T t[LANES];
     UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
+#if BLOCKS
+    const int64_t scales = scales_T(steps), block = block_size_T(steps);
+    REAL scale[SCALES + LANES];
+    if (!wide) read_scales_T(whole ? LANES : last + 1, steps, b, b_row, scale);
+#endif
     for (int64_t first = 0; first < steps; first += WIDE)
         UNROLL for (int k = 0; k < LANES; k++) {
             if (ahead) fetch_T(1, min(WIDE, steps - first), ahead + k * b_row + first, b_row);
             for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
+#if BLOCKS
+                t[k] += load_T(a + s) * (wide ? load_T(wide + k * steps + s)
+                    : unscaled_T(b + (whole ? k : min(k, last)) * b_row, s) *
+                        scale[(whole ? k : min(k, last)) * scales + s / block]);
+#else
                 t[k] += load_T(a + s) *
                     (wide ? load_T(wide + k * steps + s) : widened_T(b + (whole ? k : min(k, last)) * b_row, s));
+#endif
             if (ordered) __asm__ volatile("" : : : "memory");
         }
     store_T(c, lane_sums_T(t));
@@ -275,9 +360,7 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
     }
     for (; x + LANES <= columns; x += LANES, b += LANES * b_row) {
 #if NARROW
-        for (int64_t k = 0; k < LANES; k++)
-            for (int64_t s = 0; s < steps; s += LANES)
-                store_T(widened + k * steps + s, widened_T(b + k * b_row, s));
+        widen_rows_T(LANES, steps, b, b_row, widened);
         wide = widened;
 #endif
         all_columns_T(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
@@ -285,14 +368,22 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
     if (x < columns) all_columns_T(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. */
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. With scales, a has been
+   multiplied by the scale of each block of `block` elements: a[t][x / block] * unscaled b[t][x]. */
 TARGET INLINE void row_T(const int vectors, int64_t first, int64_t steps, const REAL *a, int64_t a_step,
-    const STORED *b, int64_t b_step, REAL *c)
+    const STORED *b, int64_t b_step, const int64_t block, REAL *c)
 {
     vec_T sum[8];
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_T){0};
+#if BLOCKS
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++)
+            sum[v] += a[t * a_step + (first + v * LANES) / block] * unscaled_T(b, first + v * LANES);
+#else
+    (void)block;
     for (int64_t t = 0; t < steps; t++, b += b_step)
         UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_T(b, first + v * LANES);
+#endif
     UNROLL for (int v = 0; v < vectors; v++) store_T(c + first + v * LANES, load_T(c + first + v * LANES) + sum[v]);
 }
 
@@ -311,18 +402,27 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
 #if EARLY
             fetch_T(SOME, lanes, b + EARLY * b_step, b_step);
 #endif
+#if BLOCKS
+            const int64_t step = scales_T(lanes), block = block_size_T(lanes);
+            REAL scaled[SCALES + LANES];
+            read_scales_T(some, lanes, b, b_step, scaled);
+            for (int64_t k = 0; k < some; k++)
+                UNROLL for (int64_t n = 0; n < step; n++) scaled[k * step + n] *= a[k * a_step];
+            const REAL *const factor_of_row = scaled;
+#else
+            const int64_t step = a_step, block = lanes;
+            const REAL *const factor_of_row = a;
+#endif
             int64_t x = 0;
-            for (; x + WIDE <= lanes; x += WIDE) row_T(8, x, some, a, a_step, b, b_step, c);
-            if (lanes % WIDE) row_T((int)(lanes % WIDE / LANES), x, some, a, a_step, b, b_step, c);
+            for (; x + WIDE <= lanes; x += WIDE) row_T(8, x, some, factor_of_row, step, b, b_step, block, c);
+            if (lanes % WIDE) row_T((int)(lanes % WIDE / LANES), x, some, factor_of_row, step, b, b_step, block, c);
             continue;
         }
 #if NARROW
-        for (int64_t k = 0; k < some; k++) {
 #if ROOMY
-            fetch_T(1, lanes, b + (k + EARLY_FOR_SEVERAL) * b_step, b_step);
+        fetch_T(some, lanes, b + EARLY_FOR_SEVERAL * b_step, b_step);
 #endif
-            for (int64_t x = 0; x < lanes; x += LANES) store_T(wide + k * lanes + x, widened_T(b + k * b_step, x));
-        }
+        widen_rows_T(some, lanes, b, b_step, wide);
         const REAL *const from = wide;
         const int64_t from_step = lanes;
 #else

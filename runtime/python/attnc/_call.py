@@ -613,6 +613,7 @@ def tiles_without_kernel(mask: Any) -> MaskTiles | None:
 class Binding:
     """A compiled kernel, its sizes and its parameters."""
 
+    takes_stored = False
     with_masks: "Binding | None" = None  # a kernel with a mask as a parameter, if one was loaded
 
     def __init__(self, name: str, version: str, dtype: str, head_dim: int, value_dim: int,
@@ -666,6 +667,8 @@ class Binding:
             self.rows = rows  # names of the parameters of which extend() takes only the rows of new tokens
             # stored, because ctypes makes a new object at each access of a structure's member
             self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
+            # With `storage`, forward takes rows in other types. They cannot be passed from Python, but states take f32.
+            self.takes_stored = (kernel.key_dtype, kernel.value_dtype) != (kernel.dtype, kernel.dtype)
             self.openmp = hasattr(library, "omp_get_max_threads")
             # LLVM's OpenMP library has both functions. GNU's library has only the first.
             self.gnu = hasattr(library, "GOMP_parallel") and not hasattr(library, "__kmpc_fork_call")
@@ -718,10 +721,17 @@ class Binding:
 
     # ---- calls
 
+    def check_stored(self) -> None:
+        """Raises TypeError if forward takes keys or values that are stored in other types."""
+        if self.takes_stored:
+            raise TypeError(f"{self.name} has 'storage': its forward takes rows that only C can make (attn_store_row). "
+                            "A state takes float32 and stores them: with 'emit: [forward, decode]', call state()")
+
     def forward(self, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None = None, out: Any = None,
                 threads: int = 0, saved: Saved | None = None, statistics: Any = False) -> Any:
         if saved is not None and not isinstance(saved, Saved):
             raise TypeError(f"saved is a {type(saved).__name__}; expected {self.name}.Saved()")
+        self.check_stored()
         v = k if self.values_are_keys else v
         if out is None and saved is None and statistics is False:
             key = key_of(self, q, k, v, given, seed, threads)

@@ -362,6 +362,7 @@ class Kernel:
         arrays: tuple[Any, Any, Any] = q, k, v
         made: AnyArray
         self._check_values(v)
+        self._binding.check_stored()
         given = self._given(parameters, query_start)
         if threads is not None:
             threads = check_threads(threads)
