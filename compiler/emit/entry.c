@@ -812,6 +812,8 @@ static void set_storage(struct template_names *t, const struct spec *spec)
     template_set_number(t, "WIDENS_F16", f16);
     template_set_number(t, "WIDENS_BF16", bf16);
     template_set_number(t, "STORES", spec_has_storage(spec));
+    template_set_number(t, "CHECKS_VALUES",
+                        spec->values_are_keys && (!spec_has_storage(spec) || spec->emit & EMIT_DECODE));
     template_set(t, "CHECK_GIVEN",
                  spec_has_storage(spec)  ? "check_stored"
                  : spec->values_are_keys ? "check_problem"

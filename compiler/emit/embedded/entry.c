@@ -814,7 +814,7 @@ SAVED_VALUES
 static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
 
 #endif
-#if VALUES_ARE_KEYS
+#if CHECKS_VALUES
 /* Like attn_problem_check, for kernels whose values are the first elements of the keys. The values get the strides
    of the keys. */
 static int check_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
