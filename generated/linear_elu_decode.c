@@ -3753,6 +3753,7 @@ struct sequence { /* The members of this struct are positions. */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
     int64_t oldest;        /* the oldest stored sums contain the keys before this position */
+    int64_t draft;         /* the position of the first token of the last call */
 };
 /* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
 enum { ROW_ARRAYS = 2, GIVEN = ROW_ARRAYS, SUMS = ROW_ARRAYS };
@@ -3968,7 +3969,8 @@ static int open_state(const struct attn_problem *problem, const struct version *
     for (int64_t b = 0; b < expected.batch; b++) {
         const struct sequence s = places->sequence[b];
         if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
-            s.first > first_needed(&s, 0) || s.length < s.summed || s.min_length < s.start ||
+            s.first > first_needed(&s, 0) || s.length < s.summed || s.draft < s.start || s.draft > s.length ||
+                s.min_length < s.start ||
             s.min_length > s.length || (!expected.page && s.length - s.first > expected.rows))
             return ATTN_ESTATE;
     }
@@ -4003,7 +4005,7 @@ int linear_elu_decode_state_init(const struct attn_problem *problem, void *state
     memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
     *at.header = header;
     for (int64_t b = 0; b < problem->batch; b++)
-        at.sequence[b] = (struct sequence){start, start, start, start, start, start};
+        at.sequence[b] = (struct sequence){start, start, start, start, start, start, start};
     at.header->check = check_of(&at);
     return 0;
 }
@@ -4062,6 +4064,7 @@ int linear_elu_decode_state_truncate(const struct attn_problem *problem, void *s
     if (length < s->start || length > s->length) return ATTN_ELENGTH;
     if (length > s->start && length < linear_elu_decode_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
     s->length = length;
+    s->draft = min(s->draft, length);
     if (length > s->start && length < s->summed) {
         const size_t bytes = bytes_of_sequence(problem, &this);
         s->summed = length - length % this.chunk;
@@ -4070,6 +4073,29 @@ int linear_elu_decode_state_truncate(const struct attn_problem *problem, void *s
     if (length == s->start) s->first = s->summed = s->min_length = s->oldest = length;
     at.header->check = check_of(&at);
     return 0;
+}
+
+int linear_elu_decode_state_keep(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path,
+    int64_t count)
+{
+    struct places at;
+    const struct version this = extend_version(problem);
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch || count < 0) return ATTN_EPROBLEM;
+    if (count > 0 && !path) return ATTN_EPOINTER;
+    const struct sequence s = at.sequence[sequence];
+    const int64_t tokens = s.length - s.draft;
+    int moves = 0;
+    if (count > tokens) return ATTN_ELENGTH;
+    for (int64_t k = 0; k < count; k++) {
+        if (path[k] < (k ? path[k - 1] + 1 : 0) || path[k] >= tokens) return ATTN_ELENGTH;
+        moves |= path[k] != k;
+    }
+    const int64_t length = s.draft + count;
+    if (length > s.start && length < linear_elu_decode_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
+    if (moves) return ATTN_ELENGTH; /* sums have all tokens, or keys are prepared for their positions */
+    return linear_elu_decode_state_truncate(problem, state, sequence, length);
 }
 
 static void copy_sequence(const struct attn_problem *problem, const struct version *this, const struct places *target,
@@ -4226,6 +4252,7 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
     l->start = left.start;
     l->length = left.length + summed + more;
     l->first = l->summed = l->oldest = left.summed + summed;
+    l->draft = l->length;
     l->min_length = open > 0 && summed > 0 ? l->length
         : right.min_length > right.start   ? left.length + right.min_length - right.start
                                            : left.min_length;
@@ -4332,6 +4359,7 @@ static void begin_growth(struct growth *g, const struct call *whole, const struc
     g->given = (struct rows){{(unsigned char *)(uintptr_t)call->k, (unsigned char *)(uintptr_t)call->v},
         {in_bytes(call->p.k, sizeof *call->k), in_bytes(call->p.v, sizeof *call->v)}};
     g->s = x->at->sequence[b];
+    g->s.draft = g->s.length;
     g->b = b;
     g->count = count;
     g->left = n;
@@ -4600,6 +4628,7 @@ const struct attn_kernel linear_elu_decode_kernel = {
         .state_min_length = linear_elu_decode_state_min_length,
     .state_truncate = linear_elu_decode_state_truncate, .state_copy = linear_elu_decode_state_copy,
     .state_fold = linear_elu_decode_state_fold, .page = linear_elu_decode_page,
+    .state_keep = linear_elu_decode_state_keep,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
     .saved_power = 0,

@@ -73,6 +73,12 @@ int linear_elu_decode_state_truncate(const struct attn_problem *problem, void *s
    Both states must be of this problem. */
 int linear_elu_decode_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
     int64_t from_sequence);
+/* Keeps `count` of the last call's tokens of a sequence: the tokens path[0] < path[1] < … of these, counted
+   from 0, at the positions after the earlier tokens. The others are removed.
+   Returns ATTN_ELENGTH if the path is not ascending or has other tokens, if the sequence cannot be truncated to
+   this length, or if the path is not 0, 1, 2, …: rows of this kernel's states belong to a position. */
+int linear_elu_decode_state_keep(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path,
+    int64_t count);
 /* Appends each sequence of `right` to the same sequence of `left`. After an error, both are unchanged.
    The sequence of `right` must begin at position 0,
    or where the sequence of `left` ends (see linear_elu_decode_state_init).

@@ -91,6 +91,7 @@ static const struct emission *emission_of(const struct unit *p)
                            .read_back = p->read_back,
                            .read_first = p->read_first,
                            .paged = p->paged,
+                           .rows_move = p->rows_move,
                            .fingerprint = p->fingerprint,
                            .saved = p->saved,
                            .row_sums = p->row_sums,

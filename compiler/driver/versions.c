@@ -640,6 +640,29 @@ static void take_pages(struct unit *p, struct compilation *const *compilation, i
     }
 }
 
+/* Returns whether the expression has the position of a token, except in a subscript of an array. */
+static bool names_position(const struct module *m, const struct expr *e)
+{
+    if (!e || e->op == EXPR_ID || e->op == EXPR_ELEMENT) return false;
+    if (e->op == EXPR_START || (e->op == EXPR_INDEX && axis_is_sequence(&m->axis[e->integer]))) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (names_position(m, e->arg[k])) return true;
+    return false;
+}
+
+/* Returns whether a stored row may move to the position of another token: it is no sum, and its keys are not prepared
+   for a position. */
+static bool rows_move(const struct unit *p)
+{
+    if (p->extends || p->prefixes) return false;
+    for (int k = 0; k < p->prepares; k++) {
+        const struct graph *const g = p->prepare[k].c->source;
+        for (int v = 0; v < g->values; v++)
+            if (names_position(g->module, g->value[v].expr)) return false;
+    }
+    return true;
+}
+
 /* Decides what a state stores, and compiles the programs that extend a state.
    - If the longest sequences use the linear form on every target, a state stores sums over chunks. It also stores
      the last p->read_back keys and values.
@@ -692,6 +715,7 @@ static void make_extend(struct maker *x)
         attending[k]->state.read_back = read_back;
     }
     take_pages(p, attending, attendings);
+    p->rows_move = rows_move(p);
     make_fold(x);
     if (x->good) make_foldable(x);
     if (!x->good) return;

@@ -62,6 +62,7 @@ struct emission {
        any order */
     bool folds, moves, any_order;
     bool paged;           /* the rows of a state may be in pages */
+    bool rows_move;       /* a row of a state may move to the position of another token */
     bool terms_move;      /* true if the terms of prefix sums do not depend on positions, or if there are none */
     int64_t read_back;    /* the number of last keys in a state, or negative for all keys */
     int64_t read_first;   /* the number of first keys in a state */

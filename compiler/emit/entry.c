@@ -750,6 +750,7 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "DECODE", decodes);
     template_set_number(t, "CARRIED", carried);
     template_set_number(t, "PAGED", p->paged);
+    template_set_number(t, "ROWS_MOVE", p->rows_move);
     template_set_number(t, "READ_FIRST", p->read_first);
     template_set_number(t, "NUMBERED", emit_numbers_sequences(p->spec));
     template_set_number(t, "TRUNCATES", emit_truncates(p->spec));

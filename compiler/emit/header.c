@@ -174,6 +174,16 @@ static void decoding(const struct emission *p, struct text *out)
         "int %s_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from, "
         "int64_t from_sequence);\n",
         name);
+    text_add(
+        out,
+        "/* Keeps `count` of the last call's tokens of a sequence: the tokens path[0] < path[1] < … of these, counted\n"
+        "   from 0, at the positions after the earlier tokens. The others are removed.\n"
+        "   Returns ATTN_ELENGTH if the path is not ascending or has other tokens, if the sequence cannot be truncated "
+        "to\n   this length%s. */\n"
+        "int %s_state_keep(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path, "
+        "int64_t count);\n",
+        p->rows_move ? "" : ", or if the path is not 0, 1, 2, …: rows of this kernel's states belong to a position",
+        name);
     const char *folds = "Returns ATTN_EFOLD: states of this kernel cannot be joined";
     if (p->folds || p->foldables)
         folds = arena_printf(

@@ -7,7 +7,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 13
+#define ATTNRT_TYPES 14
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +34,8 @@ enum attn_error {
                              - n_q, n_k or the capacity exceeds the spec's maximum
                              - query_start puts a query after the last key, and the spec has no quadratic form
                              - NAME_state_truncate: the sequence is shorter than `length`, or cannot be truncated to it
+                             - NAME_state_keep: the path is not ascending, has no tokens of the last call, or moves rows
+                               that belong to their positions
                              - NAME_state_init: `start` is not a valid position
                              - NAME_state_fold: the states do not fit, for example because the second begins at
                                another position */
@@ -252,9 +254,11 @@ struct attn_kernel {
     int64_t saved_power;
     int (*state_part)(const struct attn_problem *problem, void *state, int64_t sequence, int64_t first_kv_head,
                       const struct attn_problem *part_problem, void *part, int back);
+    int (*state_keep)(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path,
+                      int64_t count); /* NULL without a state */
 };
 
-#elif ATTNRT_TYPES != 13
+#elif ATTNRT_TYPES != 14
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

@@ -845,7 +845,7 @@ def damaged(folder, suite):
             check(got == error, '%s, %s: extend returned %d' % (name, why, got))
             check((state.block == before).all(), '%s, %s: extend changed the state' % (name, why))
 
-        header = 256 + 48 * x.batch   # Each sequence has 48 bytes in the header.
+        header = 256 + 56 * x.batch   # Each sequence has 56 bytes in the header.
         for byte in [*range(208), *range(256, header)]:
             for bit in (1, 128):
                 state.block[byte] ^= bit
@@ -980,6 +980,64 @@ def shares_pages(folder, suite, name):
     return 'error %.2g' % (np.abs(outs[1][0] - x.answer.expected[0]).max() / np.abs(x.answer.expected[0]).max())
 
 
+TREE = {'arrays': {'round': {'shape': ['B', 'Nk'], 'type': 'int'}, 'slot': {'shape': ['B', 'Nk'], 'type': 'int'},
+                   'place': {'shape': ['B', 'Nk'], 'type': 'int'}, 'ancestor': {'shape': ['B', 'Nq', 64], 'type': 'bool'}},
+        'prepare': [{'rope': {'pairs': 'halves', 'angle': 'place[b][i] * pow(10000, -2.0 * t / D)'}}], 'similarity': 'softmax',
+        'mask': {'all': ['causal', {'expr': 'round[b][j] < round[b][i] || ancestor[b][row][slot[b][j]]'}]},
+        'shape': {'head_dim': 8}}
+
+
+def verifies_trees(folder, suite):
+    """A call with a tree of tokens gives each token the row that it has after its ancestors alone. One path is kept."""
+    x = Grown(suite, folder, 'tree', TREE)
+    state, alone, n, worst = x.state(), x.state(), 0, 0.0
+
+    def call(state, tokens, round, slots, places, seen):
+        rows = {'round': np.full((x.batch, len(tokens)), round, np.int32), 'ancestor': np.zeros((x.batch, len(tokens), 64), np.uint8)}
+        rows |= {word: np.repeat(np.array(made, np.int32)[None], x.batch, 0) for word, made in (('slot', slots), ('place', places))}
+        rows['ancestor'][:, :, :seen.shape[1]] = seen
+        return state.extend(*(a[:, :, tokens] for a in (x.q, x.k, x.v)), rows=rows)
+
+    for round, size in enumerate((40, 1, 64, 20, 7, 33)):
+        parent = [int(x.rng.integers(max(0, t - 9), t)) if t else -1 for t in range(size)]
+        if round < 2: parent = list(range(-1, size - 1))
+        seen, depth = np.zeros((size, size), np.uint8), [0] * size
+        for t, of in enumerate(parent):
+            if of >= 0: seen[t], depth[t] = seen[of], depth[of] + 1
+            seen[t, t] = 1
+        tokens = [(13 * round + t) % x.n for t in range(size)]
+        path = [t for t in range(size) if seen[-1, t]]
+        out = call(state, tokens, round, range(size), [n + d for d in depth], seen)[:, :, path]
+        kept = [tokens[t] for t in path]
+        chain = np.tril(np.ones((len(path), len(path)), np.uint8))
+        expected = call(alone, kept, round, range(len(path)), range(n, n + len(path)), chain)
+        worst = max(worst, float(np.abs(out - expected).max() / np.abs(expected).max()))
+        for b in range(x.batch):
+            for wrong in path[::-1][:2] if len(path) > 1 else [-1], [size], list(range(size + 1)):
+                check(state.keep_path(b, wrong) == ELENGTH, 'the path %s was kept' % wrong)
+            check(state.keep_path(b, path) == 0, 'the path was refused')
+        n += len(path)
+        check([state.length(b) for b in range(x.batch)] == [n] * x.batch, 'another length')
+    check(worst < 2e-6, 'off by %.2g' % worst)
+    return 'error %.2g' % worst
+
+
+def keeps_paths(folder, suite, name, pages=0, moves=True):
+    """After a path is kept, a state is that of the earlier tokens and the path alone."""
+    x = Grown(suite, folder, name, OWN[name])
+    state, alone = (x.state(rewind=0 if pages else 24, pages=pages) for _ in range(2))
+
+    def call(state, tokens):
+        return state.extend(*(a[:, :, tokens] for a in (x.q, x.k, x.v)), rows=x.rows(len(tokens), [tokens] * x.batch))
+    for one in state, alone: call(one, range(50))
+    call(state, range(50, 74))
+    path = [0, 1, 4, 5, 9, 23] if moves else [0, 1, 2, 3]
+    check(moves or state.keep_path(0, [0, 2]) == ELENGTH, 'rows of other positions were moved')
+    check([state.keep_path(b, path) for b in range(2)] == [0, 0], 'the path was refused')
+    call(alone, [50 + t for t in path])
+    check(np.array_equal(call(state, range(80, 90)), call(alone, range(80, 90))), 'other bits after a path')
+
+
 def frees_pages(folder, suite, name):
     """A window does not need the pages before it."""
     x = Grown(suite, folder, name, OWN[name], n=LONG[name])
@@ -1076,6 +1134,10 @@ def main():
         suite.case('hostile_pages/' + name, hostile_pages, suite, name)
     for name in 'prepared_rope', 'sink', 'values_prepared', 'unprepared_f16', 'padded':
         suite.case('shares_pages/' + name, shares_pages, suite, name)
+    suite.case('verifies_trees', verifies_trees, suite)
+    for name, pages, moves in (('values', 0, True), ('values', 16, True), ('rows', 16, True), ('sinks', 0, True), ('ring', 0, False),
+                               ('prepared_rope', 16, False), ('unprepared_f16', 16, True), ('carried_f64', 0, False)):
+        suite.case('keeps_paths/%s/%d' % (name, pages), keeps_paths, suite, name, pages, moves)
     for name in 'ring', 'sinks', 'sinks_rope':
         suite.case('frees_pages/' + name, frees_pages, suite, name)
     for name in 'carried_documents', 'ring', 'sinks', 'values', 'values_carried', 'padded', 'rows_sinks', \

@@ -110,7 +110,7 @@ class Description(ctypes.Structure):
         (n, ctypes.c_int64) for n in ('before', 'after', 'period')] + [
         ('names_heads', ctypes.c_int), ('state_chunk', ctypes.c_void_p),
         ('key_dtype', ctypes.c_int), ('value_dtype', ctypes.c_int), ('page', ctypes.c_void_p),
-        ('saved_power', ctypes.c_int64), ('state_part', ctypes.c_void_p)]
+        ('saved_power', ctypes.c_int64), ('state_part', ctypes.c_void_p), ('state_keep', ctypes.c_void_p)]
 
 
 # The types of keys and values, by their numbers in enum attn_dtype.
@@ -327,6 +327,12 @@ class State:
 
     def truncate(self, b, length):
         return self.truncating(ctypes.byref(self.problem), self.address, b, length)
+
+    def keep_path(self, b, path):
+        function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p,
+                                    ctypes.c_int64)(self.kernel.about.state_keep)
+        path = np.array(path, np.int64)
+        return function(ctypes.byref(self.problem), self.address, b, path.ctypes.data, path.size)
 
     def copy(self, to, source, b):
         return self.copying(ctypes.byref(self.problem), self.address, to, source.address, b)

@@ -679,6 +679,21 @@ def sequences_share_pages(folder):
 
 
 @case
+def a_path_of_a_draft_is_kept(folder):
+    q, k, v = arrays(n=60, m=60)
+    made = small('softmax_causal')
+    state, alone = made.state(2, capacity=60), made.state(2, capacity=60)
+    refuses(lambda: state.keep([0]), ValueError, 'the state is empty: expected a call of extend() before')
+    tokens = [0, 1, 4, 7]
+    state.extend(*(a[:, :, :8] for a in (q, k, v)))
+    for sequence in range(2): state.keep(tokens, sequence)
+    alone.extend(*(a[:, :, tokens] for a in (q, k, v)))
+    new = [a[:, :, 8:12] for a in (q, k, v)]
+    check(np.array_equal(state.extend(*new), alone.extend(*new)) and state.lengths == [8, 8], 'the path is not what was kept')
+    refuses(lambda: state.keep([2, 1]), ValueError, 'path is [2, 1]; expected ascending numbers from 0')
+
+
+@case
 def sequences_grow_by_tokens(folder):
     """Equal calls of extend take a short path, which must notice changed arrays."""
     for name, given in (('softmax_causal', {}), ('sliding_window', {}), ('polysketch_r32', {'seed': 1}), ('hedgehog', None)):

@@ -1345,6 +1345,7 @@ const struct attn_kernel SPEC_kernel = {
     .extend = extend_any, .state_length = SPEC_state_length, .state_min_length = SPEC_state_min_length,
     .state_truncate = SPEC_state_truncate, .state_copy = SPEC_state_copy,
     .state_fold = SPEC_state_fold, .page = SPEC_page,
+    .state_keep = SPEC_state_keep,
 #endif
 #if VALUES_ARE_KEYS
     .values_are_keys = 1,

@@ -29,6 +29,7 @@ struct sequence { /* The members of this struct are positions. */
     int64_t start;         /* the position of the first token */
     int64_t min_length;    /* truncate refuses a smaller length, except `start` */
     int64_t oldest;        /* the oldest stored sums contain the keys before this position */
+    int64_t draft;         /* the position of the first token of the last call */
 };
 #if PREFIX_SUMS
 /* The arrays with rows in a state: keys, values, parameters with a row per key, and prefix sums of a decay. GIVEN
@@ -401,7 +402,7 @@ static int open_state(const struct attn_problem *problem, const struct version *
     for (int64_t b = 0; b < expected.batch; b++) {
         const struct sequence s = places->sequence[b];
         if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
-            s.first > first_needed(&s, 0) || s.length < s.summed || s.min_length < s.start ||
+            s.first > first_needed(&s, 0) || s.length < s.summed || s.draft < s.start || s.draft > s.length || s.min_length < s.start ||
             s.min_length > s.length || (!expected.page && s.length - s.first > expected.rows))
             return ATTN_ESTATE;
     }
@@ -458,7 +459,7 @@ int SPEC_state_init(const struct attn_problem *problem, void *state)
     memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
     *at.header = header;
     for (int64_t b = 0; b < problem->batch; b++)
-        at.sequence[b] = (struct sequence){start, start, start, start, start, start};
+        at.sequence[b] = (struct sequence){start, start, start, start, start, start, start};
 #if PREFIX_SUMS
     for (int64_t b = 0; b < problem->batch; b++) begin_sums(&at, b);
 #endif
@@ -531,6 +532,7 @@ int SPEC_state_truncate(const struct attn_problem *problem, void *state, int64_t
     if (length < s->start || length > s->length) return ATTN_ELENGTH;
     if (length > s->start && length < SPEC_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
     s->length = length;
+    s->draft = min(s->draft, length);
 #if CARRIED
     if (length > s->start && length < s->summed) {
         const size_t bytes = bytes_of_sequence(problem, &this);
@@ -546,6 +548,74 @@ int SPEC_state_truncate(const struct attn_problem *problem, void *state, int64_t
 #endif
     at.header->check = check_of(&at);
     return 0;
+}
+
+#if ROWS_MOVE
+/* Copies the row of a token to the row of another token, for all arrays and heads of a sequence. */
+static void move_row(const struct attn_problem *p, const struct places *at, int64_t b, int64_t from, int64_t to)
+{
+    const int64_t first = at->sequence[b].first;
+    struct rows f = rows_in(at, b), t = f;
+    int64_t from_row = from - first, to_row = to - first;
+#if PAGED
+    if (p->pages) {
+        const int32_t *const page = p->pages->table + b * p->pages->row;
+        f = t = rows_in_page(p);
+        for (int a = 0; a < ROW_ARRAYS; a++) f.at[a] += (size_t)page[from / p->pages->tokens] * p->pages->bytes;
+        for (int a = 0; a < ROW_ARRAYS; a++) t.at[a] += (size_t)page[to / p->pages->tokens] * p->pages->bytes;
+        from_row = from % p->pages->tokens;
+        to_row = to % p->pages->tokens;
+    }
+#endif
+    for (int a = 0; a < ROW_ARRAYS; a++)
+        for (int64_t g = 0; g < heads_with_rows(a, p->heads, p->kv_heads, heads_of_keys(p)); g++)
+            memcpy(t.at[a] + g * t.strides[a].head + to_row * t.strides[a].row,
+                f.at[a] + g * f.strides[a].head + from_row * f.strides[a].row, (size_t)row_bytes_of[a]);
+}
+
+#if PAGED
+/* Returns whether the pages of a sequence's tokens from `first` to `last` - 1 are valid. */
+static int pages_valid(const struct attn_problem *p, int64_t b, int64_t first, int64_t last)
+{
+    const struct attn_pages *const g = p->pages;
+    int valid = g->base && g->table && (last + g->tokens - 1) / g->tokens <= g->row && (uintptr_t)g->base % 64 == 0 &&
+        g->bytes >= bytes_of_page(p, NULL);
+    for (int64_t x = first / g->tokens; valid && x * g->tokens < last; x++)
+        valid = g->table[b * g->row + x] >= 0 && g->table[b * g->row + x] < g->count;
+    return valid;
+}
+
+#endif
+#endif
+int SPEC_state_keep(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path, int64_t count)
+{
+    struct places at;
+    const struct version this = extend_version(problem);
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch || count < 0) return ATTN_EPROBLEM;
+    if (count > 0 && !path) return ATTN_EPOINTER;
+    const struct sequence s = at.sequence[sequence];
+    const int64_t tokens = s.length - s.draft;
+    int moves = 0;
+    if (count > tokens) return ATTN_ELENGTH;
+    for (int64_t k = 0; k < count; k++) {
+        if (path[k] < (k ? path[k - 1] + 1 : 0) || path[k] >= tokens) return ATTN_ELENGTH;
+        moves |= path[k] != k;
+    }
+    const int64_t length = s.draft + count;
+    if (length > s.start && length < SPEC_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
+#if ROWS_MOVE
+    if (moves && s.first > s.start && s.draft < s.first + READ_FIRST) return ATTN_ELENGTH; /* rows have left the state */
+#if PAGED
+    if (moves && problem->pages && !pages_valid(problem, sequence, s.draft, s.length)) return ATTN_EPAGES;
+#endif
+    for (int64_t k = 0; k < count; k++)
+        if (path[k] != k) move_row(problem, &at, sequence, s.draft + path[k], s.draft + k);
+#else
+    if (moves) return ATTN_ELENGTH; /* sums have all tokens, or keys are prepared for their positions */
+#endif
+    return SPEC_state_truncate(problem, state, sequence, length);
 }
 
 static void copy_sequence(const struct attn_problem *problem, const struct version *this, const struct places *target,
@@ -796,6 +866,7 @@ static void fold_sequence(const struct attn_problem *problem, const struct versi
     l->start = left.start;
     l->length = left.length + summed + more;
     l->first = l->summed = l->oldest = left.summed + summed;
+    l->draft = l->length;
     l->min_length = open > 0 && summed > 0 ? l->length
         : right.min_length > right.start   ? left.length + right.min_length - right.start
                                            : left.min_length;
@@ -1148,6 +1219,7 @@ static void begin_growth(struct growth *g, const struct call *whole, const struc
     *call = *whole;
     g->given = (struct rows){{KEPT_POINTERS}, {KEPT_STRIDES}};
     g->s = x->at->sequence[b];
+    g->s.draft = g->s.length;
     g->b = b;
     g->count = count;
     g->left = n;

@@ -230,6 +230,22 @@ class State:
             self._binding.check(self._binding.kernel.state_truncate(
                 ctypes.byref(self._call().problem), _aligned(self._memory), one, length))
 
+    def keep(self, path: Iterable[int], sequence: int = 0) -> None:
+        """Keeps some of the tokens that the last extend() appended to a sequence: those with the numbers in `path`, which
+        count from 0 and ascend. The others are removed. So a draft with a tree of tokens becomes one of its paths.
+
+        Raises ValueError, without any change, if the path has other numbers, if the sequence cannot be truncated to the
+        new length (see `rewind` of kernel.state()), or if tokens would move whose keys belong to their positions."""
+        numbers = [int(x) for x in path]
+        if any(a >= b for a, b in zip([-1, *numbers], numbers)):
+            raise ValueError(f"path is {numbers}; expected ascending numbers from 0")
+        with self._lock:
+            if self._memory is None:
+                raise ValueError("the state is empty: expected a call of extend() before")
+            self._binding.check(self._binding.kernel.state_keep(
+                ctypes.byref(self._call().problem), _aligned(self._memory), sequence,
+                (ctypes.c_int64 * len(numbers))(*numbers), len(numbers)))
+
     def assign(self, sequence: int, source: State, source_sequence: int) -> None:
         """Copies a sequence of `source` to a sequence of this state. `source` is of this kernel with equal heads,
         batch and capacity."""
