@@ -6,6 +6,7 @@
 static uint64_t hash_of(uint64_t hash, const void *bytes, size_t n)
 {
     const unsigned char *const byte = (const unsigned char *)bytes;
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): all bytes are set */
     for (size_t k = 0; k < n; k++) hash = (hash ^ byte[k]) * UINT64_C(0x100000001b3);
     return hash;
 }

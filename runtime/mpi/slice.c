@@ -6,7 +6,7 @@
 /* The number of heads of v that share a head of k, and so are in one slice. */
 static int64_t heads_together(const struct attn_problem *p)
 {
-    return p->key_heads ? p->heads / p->key_heads : 1;
+    return p->key_heads && p->heads ? p->heads / p->key_heads : 1;
 }
 
 static bool axis_is_of_heads(int64_t extent)
@@ -29,7 +29,7 @@ static bool param_slices(const struct attn_param *p)
 struct slicing slicing_of(const struct attn_kernel *kernel, const struct attn_problem *filled, int64_t wanted)
 {
     struct slicing s = {.kernel = kernel, .whole = *filled, .heads = filled->kv_heads, .of_sequence = 1};
-    const int64_t together = heads_together(filled), units = filled->kv_heads / (together ? together : 1);
+    const int64_t together = heads_together(filled), units = filled->kv_heads / together;
     bool whole = kernel->names_heads;
     for (int k = 0; k < kernel->params; k++) whole |= !param_slices(&kernel->param[k]);
     if (!whole && units > 0 && filled->batch > 0) {
@@ -95,7 +95,8 @@ static void part_of_param(const struct attn_kernel *kernel, const struct attn_pa
     data += first * (int64_t)attn_dtype_size(p->dtype);
     memcpy(params + p->offset, &data, sizeof data);
     if (strided) memcpy(strides + p->strides, stride, (size_t)p->rank * sizeof *stride);
-    if (p->tiles) memset(params + p->tiles, 0, sizeof(void *)); /* a table is for all heads; the call makes one */
+    const void *const none = NULL; /* a table is for all heads; the call makes one */
+    if (p->tiles) memcpy(params + p->tiles, &none, sizeof none);
 }
 
 void part_of_params(const struct attn_kernel *kernel, const struct attn_problem *whole, const struct part *part,
