@@ -65,6 +65,7 @@ def small(node, key=''):
 def draw(seed, number):
     d, rng = draw_spec.draw(seed, number, True), random.Random('%d %d' % (seed, number))
     spec = small(d['spec']) | {'name': 'spec', 'dtype': 'f64', 'emit': ['forward', 'backward']}
+    spec.pop('storage', None)   # there are no gradients with it
     if spec['shape']['head_dim'] % 2 and 'rope' in str(spec.get('prepare')): spec['shape']['head_dim'] += 1
     for step in spec.get('prepare', []):
         if isinstance(step, dict) and 'dims' in (step.get('rope') or {}):   # the row may be shorter now
