@@ -54,6 +54,9 @@ def kernels():
             'hedgehog': (small('hedgehog'), lambda n, rng: {
                 word: torch.from_numpy(a) for word, a in small('hedgehog').init(1, heads=4, kv_heads=4).items()}),
             'delta': (small('gated_deltanet'), gates),
+            'bias': (small({'name': 'bias', 'similarity': {'softmax': {'modify': 's - slope[h] * (i - j)'}}, 'mask': 'causal',
+                            'arrays': {'slope': {'shape': ['H'], 'type': 'real', 'learned': True}}}),
+                     lambda n, rng: {'slope': torch.rand(4, generator=rng)}),
             'causal': (small('softmax_causal'), lambda n, rng: {}), 'window': (window, lambda n, rng: {})}
 
 
@@ -102,6 +105,8 @@ def processes_compute_what_one_computes(folder):
     for kernel, _ in made.values():   # compiled here, not in each process
         kernel._with_ranks()
         kernel._with_gradients()
+        kernel._with_ring()
+    check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'window'}, 'the ring')
     for count, runs in RUNS.items():
         def work(rank):
             parallel = attnc.torch.ContextParallel()

@@ -22,7 +22,7 @@ class _Parallel(threading.local):
 
 
 parallel = _Parallel()  # the ContextParallel of this thread, or None
-OF_PARALLEL = -float(1 << 100)  # each saved value of a call in a ContextParallel, which saves none
+OF_PARALLEL = -float(1 << 100)  # the last saved value of a call in a ContextParallel, if there is room
 
 
 def refuse_parallel(what: str) -> None:

@@ -817,8 +817,8 @@ class Binding:
 
     def _backward(self, q: Any, k: Any, v: Any, out: Any, dout: Any, given: Mapping[str, Any], seed: int | None,
                   saved: Saved | None, wanted: Any, gradients: Mapping[str, Any],
-                  threads: int) -> tuple[Any, _Call, Any]:
-        call = _Call(self, threads, seed)
+                  threads: int, call: _Call | None = None) -> tuple[Any, _Call, Any]:
+        call = call or _Call(self, threads, seed)
         wanted = self._wanted(wanted, gradients)
         arrays = call.inputs(q, k, v)
         arrays += [call.reads(name, value, ("B", "H", "n_q", self.value_dim))

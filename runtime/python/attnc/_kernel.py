@@ -59,6 +59,7 @@ class Kernel:
     _decoding: list[Binding]
     _counting: list[Binding]
     _ranked: list[Binding]
+    _ring: list[Binding | None]
     _text: str
     _keywords: dict[str, str]
     _none: dict[str, Any]
@@ -71,7 +72,7 @@ class Kernel:
             Parameter(p["name"], p["keyword"], p["dtype"], tuple(_LETTERS.get(n, n) for n in p["shape"]),
                       p["from_seed"], p["initial"]) for p in info["parameters"])
         self.__dict__.update(_source=source, _info=info, parameters=parameters, _lock=threading.Lock(),
-                             _differentiable=[], _decoding=[], _counting=[], _ranked=[],
+                             _differentiable=[], _decoding=[], _counting=[], _ranked=[], _ring=[],
                              _keywords={p.keyword: p.name for p in parameters},
                              _none={p.name: None for p in parameters},
                              _own_seed=None if info["seed"] is None else int(info["seed"]),
@@ -139,6 +140,21 @@ class Kernel:
                 words = ["decode", "statistics"] if "linear" in self._info["algorithm"]["forms"] else ["statistics"]
                 self._ranked.append(self._with_one_of(words))
         return self._ranked[0]
+
+    def _with_ring(self) -> Binding | None:
+        """Returns this kernel compiled for attn_ranks_backward, with gradients and statistics. Returns None if that
+        function does not serve it. Compiles it at the first call."""
+        if self._with_ranks().has_sums():
+            return None
+        with self._lock:
+            if not self._ring:
+                try:
+                    made = self._bind(self._source.with_settings("emit=[forward, backward, statistics]").description())
+                except SpecError:
+                    self._ring.append(None)
+                else:
+                    self._ring.append(made if made.kernel.saved_power and made.kernel.period > 0 else None)
+        return self._ring[0]
 
     def _with_one_of(self, words: Sequence[str]) -> Binding:
         """Returns this kernel compiled with the first of these functions that its spec allows."""

@@ -46,6 +46,9 @@ def _library() -> Any:
     library.attn_ranks_workspace.restype = ctypes.c_size_t
     library.attn_ranks_workspace.argtypes = [ctypes.c_void_p] * 3
     library.attn_ranks_forward.argtypes = [ctypes.c_void_p] * 9
+    library.attn_ranks_backward_workspace.restype = ctypes.c_size_t
+    library.attn_ranks_backward_workspace.argtypes = [ctypes.c_void_p] * 3
+    library.attn_ranks_backward.argtypes = [ctypes.c_void_p] * 14
     return library
 
 
@@ -93,22 +96,64 @@ class _Ranked(_Call):
 
     def take(self, q: Any, k: Any, v: Any, given: Mapping[str, Any], total: int) -> List[Any]:
         """Adds the arrays. `total` is the number of keys of all processes. Returns the addresses of q, k, v and out."""
-        problem, binding = self.problem, self.binding
         if given.get("query_start") is not None:
-            raise ValueError(f"{binding.name}: query_start cannot be given in ContextParallel, which counts the tokens "
+            raise ValueError(f"{self.binding.name}: query_start cannot be given in ContextParallel, which counts the tokens "
                              "of all processes")
         arrays = self.inputs(q, k, v)
-        out = self.writes("out", None, q, arrays[0], ("B", "H", "n_q", binding.value_dim))
+        out = self.writes("out", None, q, arrays[0], ("B", "H", "n_q", self.binding.value_dim))
+        self.take_sizes(total)
+        self.take_parameters(given)
+        return [array.address or None for array in (*arrays, out)]
+
+    def take_sizes(self, total: int) -> None:
+        """Sets the sizes of the other arrays."""
+        binding = self.binding
         if binding.has_sums():
             self.tokens = "n_q"  # other arrays have the tokens of all processes
-            problem.capacity = self.sizes["n_k"] = total
+            self.problem.capacity = self.sizes["n_k"] = total
         elif any(_is_of_pairs(p) for p in binding.parameters):
             if any("n_k" in p.shape and not _is_of_pairs(p) for p in binding.parameters):
                 raise NotImplementedError(f"{binding.name}: ContextParallel cannot take an array of keys together with "
                                           "an array of queries and keys")
             self.sizes["n_k"] = total
-        self.take_parameters(given)
-        return [array.address or None for array in (*arrays, out)]
+
+    def take_statistics(self, statistics: Tensor) -> None:
+        """Adds an array for a number for each row of the result."""
+        heads, rows = self.problem.heads, self.problem.n_q
+        self.problem.statistics = statistics.data_ptr() or _room().of(64)  # an empty tensor has no address
+        self.problem.statistics_at = _call._Strides(heads * rows, rows, 1)
+
+
+class _Backward(_Ranked):
+    """A call of attn_ranks_backward. `statistics` are those of forward."""
+
+    def __init__(self, context: ContextParallel, kernel: Kernel, binding: Any, seed: Optional[int], keys: int,
+                 statistics: Tensor) -> None:
+        super().__init__(binding, torch.get_num_threads(), seed)
+        self.context, self.kernel, self.keys, self.statistics = context, kernel, keys, statistics
+
+    def take_parameters(self, given: Mapping[str, Any]) -> None:
+        self.take_sizes(self.keys)
+        self.take_statistics(self.statistics)
+        super().take_parameters(given)
+
+    def run(self, function: Any, workspace: Any, *arguments: Any) -> dict[str, Any]:
+        transport, binding = ctypes.byref(self.context._messages.transport), self.binding
+        size = _library().attn_ranks_backward_workspace(transport, ctypes.byref(binding.kernel), ctypes.byref(self.problem))
+        self.context._meet(self.kernel, None, lambda: _library().attn_ranks_backward(
+            transport, ctypes.byref(binding.kernel), ctypes.byref(self.problem), self.params, *arguments,
+            _room().of(max(size, 64))))
+        return {written.array.name: written.made for written in self.written}
+
+
+def _ring_of(kernel: Kernel, wanted: Sequence[bool]) -> Any:
+    """Returns the kernel for attn_ranks_backward, or None if it does not compute the wanted gradients: those of arrays
+    with a row for each query or key."""
+    binding = kernel._with_ring()
+    if binding is None or any(is_wanted and {"n_q", "n_k"} & set(p.shape)
+                              for p, is_wanted in zip(binding.learned, wanted[3:])):
+        return None
+    return binding
 
 
 def _is_of_pairs(p: _Parameter) -> bool:
@@ -230,8 +275,6 @@ def _gradients(kernel: Kernel, exchange: _Exchange, q: Tensor, out: Tensor, dout
     start = exchange.start()
     if start != k.shape[2] - q.shape[2]:
         given["query_start"] = start
-    if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
-        dout = dout.contiguous()
     names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
     result = binding.backward(q, k, v, out, dout, given, seed, None, names, None, torch.get_num_threads())
     for p in whole:
@@ -294,19 +337,19 @@ class ContextParallel:
             return function()
         except Exception as error:
             if self._meetings == before:
-                self._meet(kernel, None, None, None, [None] * 4, 64, error)
+                self._fail(kernel, error)
             raise
 
-    def _meet(self, kernel: Kernel, binding: Any, problem: Any, params: Any, arrays: Sequence[Any], size: int,
-              own: Optional[Exception]) -> None:
-        """Calls attn_ranks_forward on all processes. Without `binding` it only tells the others of the exception `own`,
-        so that they do not wait."""
+    def _meet(self, kernel: Kernel, own: Optional[Exception], function: Callable[[], int]) -> None:
+        """Calls a function of attnrt_ranks.h on all processes. `own` is the exception that this process raises."""
         self._messages.failure = None
         self._meetings += 1
-        code = _library().attn_ranks_forward(
-            ctypes.byref(self._messages.transport), binding and ctypes.byref(binding.kernel), problem, params, *arrays,
-            _room().of(size))
-        self._check(kernel, code, own)
+        self._check(kernel, function(), own)
+
+    def _fail(self, kernel: Kernel, error: Exception) -> None:
+        """Tells the other processes of an exception, so that they do not wait."""
+        self._meet(kernel, error, lambda: _library().attn_ranks_forward(
+            ctypes.byref(self._messages.transport), *[None] * 7, _room().of(64)))
 
     def _total(self, k: Any) -> int:
         number = torch.tensor([k.shape[2] if getattr(k, "ndim", 0) == 4 else 0])
@@ -314,28 +357,54 @@ class ContextParallel:
         return int(number)
 
     def forward(self, kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, given: Mapping[str, Any],
-                seed: Optional[int]) -> Tensor:
-        """Implements the operator attnc::forward."""
+                seed: Optional[int], saved: Optional[Tensor]) -> Tensor:
+        """Implements the operator attnc::forward. `saved` gets what backward() needs."""
+        transport = ctypes.byref(self._messages.transport)
         try:
-            binding = kernel._with_ranks()
+            ring = kernel._with_ring() if saved is not None else None
+            binding = ring or kernel._with_ranks()
             total = self._total(k) if _needs_total(binding) else 0
             call = _Ranked(binding, torch.get_num_threads(), seed)
             arrays = call.take(q, k, v, given, total)
+            if ring is not None and saved is not None:
+                call.take_statistics(saved)
             problem = ctypes.byref(call.problem)
-            size = _library().attn_ranks_workspace(ctypes.byref(self._messages.transport), ctypes.byref(binding.kernel),
-                                                   problem)
+            size = _library().attn_ranks_workspace(transport, ctypes.byref(binding.kernel), problem)
         except Exception as error:
-            self._meet(kernel, None, None, None, [None] * 4, 64, error)
+            self._fail(kernel, error)
             raise
-        self._meet(kernel, binding, problem, call.params, arrays, max(size, 64), None)
+        self._meet(kernel, None, lambda: _library().attn_ranks_forward(
+            transport, ctypes.byref(binding.kernel), problem, call.params, *arrays, _room().of(max(size, 64))))
         out: Tensor = call.written[0].made
         return out
 
-    def backward(self, kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, out: Tensor, dout: Tensor,
+    def backward(self, kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, out: Tensor, dout: Tensor, saved: Tensor,
                  given: Mapping[str, Any], seed: Optional[int], wanted: Sequence[bool]) -> List[Tensor]:
-        """Implements the operator attnc::backward. Each process computes the gradients for its own queries, with all
-        keys that they see. Gradients of keys are added where the keys are, in the order of the processes. The gradient of
-        another array is that of the process's own queries."""
+        """Implements the operator attnc::backward. The gradients of an array without rows for tokens are parts whose sum
+        over all processes is the gradient."""
+        if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
+            dout = dout.contiguous()
+        ring = _ring_of(kernel, wanted)
+        if ring is None:
+            return self._backward_of_all_keys(kernel, q, k, v, out, dout, given, seed, wanted)
+        before = self._meetings
+        try:
+            names = [name for name, is_wanted in zip(ring.gradients, wanted) if is_wanted]
+            total = self._total(k) if _needs_total(ring) else 0
+            call = _Backward(self, kernel, ring, seed, total, saved)
+            result = ring._backward(q, k, v, out, dout, given, seed, None, names, {}, 0, call)[0]
+        except Exception as error:
+            if self._meetings == before:
+                self._fail(kernel, error)
+            raise
+        # attn_ranks_backward has added the parts of all processes
+        return [getattr(result, name) if name in ("dq", "dk", "dv") else getattr(result, name) / len(
+            self._messages.processes) for name in names]
+
+    def _backward_of_all_keys(self, kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, out: Tensor, dout: Tensor,
+                              given: Mapping[str, Any], seed: Optional[int], wanted: Sequence[bool]) -> List[Tensor]:
+        """Computes the gradients for the process's own queries, with all keys that they see. Gradients of keys are added
+        where the keys are, in the order of the processes."""
         own: Optional[Exception] = None
         made: List[Optional[Tensor]] = []
         try:

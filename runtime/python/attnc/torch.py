@@ -103,7 +103,8 @@ def _forward(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[
     saved = torch.zeros(saved_size(made, rows) if saves else 0, dtype=sums)
     q, k, v, given = q.detach(), k.detach(), v.detach(), _given(made, parameters, tables, start)
     if parallel.now is not None:
-        return parallel.now.forward(made, q, k, v, given, _seed(seed, drawn)), saved.fill_(OF_PARALLEL)
+        saved.fill_(OF_PARALLEL)
+        return parallel.now.forward(made, q, k, v, given, _seed(seed, drawn), saved if saves else None), saved
     binding = made._with_gradients() if saves else made._binding
     out = binding.forward(q, k, v, given, _seed(seed, drawn), None, torch.get_num_threads(),
                           Kept(saved) if saves else None)
@@ -130,9 +131,9 @@ def _backward(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: T
     if parallel.now is not None:
         given = _given(made, parameters, tables, start)
         gradients: List[Tensor] = parallel.now.backward(
-            made, *(a.detach() for a in (q, k, v, out, dout)), given, _seed(seed, drawn), wanted)
+            made, *(a.detach() for a in (q, k, v, out, dout)), saved, given, _seed(seed, drawn), wanted)
         return gradients
-    if saved.numel() and float(saved[0]) == OF_PARALLEL:
+    if saved.numel() and float(saved[-1]) == OF_PARALLEL:
         raise RuntimeError(f"{made.name}: forward ran in a ContextParallel; backward has to run in it, too, if "
                            "torch.compile compiled the model")
     binding = made._with_gradients()
