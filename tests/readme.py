@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import sys
 
 sys.dont_write_bytecode = True
@@ -358,6 +359,19 @@ def threads(place):
     place.shell('attnc longformer.yaml --standalone\ncc -O2 -c longformer.c\n'
                 'cc -Wall -Wextra -Wpedantic -Werror -fopenmp program.c longformer.o -lm')
     check(place.run([place.path('a.out')]).stdout == printed() + '\n', 'another result')
+
+
+@shows(RUNTIME, 'One sequence over several ranks', 'c')
+def ranks(place):
+    """Compiles the lines of runtime/README.md as the body of a function."""
+    if not shutil.which('mpicc') or not os.path.exists(os.path.join(place.prefix, 'include', 'attnrt_mpi.h')):
+        raise Skip('there is no MPI')
+    include, lines = texts(RUNTIME, 'One sequence over several ranks')[0].replace('NAME', 'longformer').split('\n\n', 1)
+    place.run(['attnc', 'longformer.yaml', '--quiet'])
+    head = ('static inline int all(struct attn_problem problem, const void *params, const float *q, const float *k,\n'
+            '    const float *v, float *out, void *workspace, int64_t my_tokens)\n')
+    place.write('ranks.c', include + '\n#include "longformer.h"\n' + head + '{\n' + lines + '\nreturn error;\n}\n')
+    place.shell('mpicc -Wall -Wextra -Werror -c ranks.c $(pkg-config --cflags attnrt_mpi)')
 
 
 def program_in_c(place, file, title):
