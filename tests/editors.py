@@ -199,7 +199,7 @@ def bash_completes(place):
             ('attnc --set=shape.v', ['shape.value_dim=', 'shape.values=given', 'shape.values=keys']), ('attnc --set=dtype=b', ['bf16']),
             ('attnc -o f', ['folder']), ('attnc explain ', ['a spec.yaml', 'folder', 'soft.yaml']),
             ('attnc bench --l', ['--lengths', '--limit']),
-            ('attnc explain --l', ['--lengths']), ('attnc soft.yaml --l', []), ('attnc check --th', ['--threads']),
+            ('attnc explain --l', ['--lengths', '--link']), ('attnc soft.yaml --l', []), ('attnc check --th', ['--threads']),
             ('attnc run soft.yaml --in fo', ['folder'])):
         offered = bash_offers(place, line)
         check(offered == sorted(wanted) if wanted is not None else len(offered) > 10,
@@ -298,7 +298,7 @@ def zsh_completes(place):
 @case
 def options_are_those_of_help(place):
     """Completion offers exactly the options that --help names."""
-    helped = ''.join(place.attnc(*words, '--help').stdout for words in ((), ('run',), ('bench',), ('tune',)))
+    helped = ''.join(place.attnc(*words, '--help').stdout for words in ((), ('run',), ('explain',), ('bench',), ('tune',)))
     told = set(re.findall(r'(?<![\w-])(--[a-z-]+|-M[DFT]|-o)(?=[\s,=\[)]|$)', helped, re.M))
     with open(os.path.join(COMPLETIONS, 'attnc.bash')) as f:
         offered = set(w for line in f if '_attnc_offer -' in line for w in line.split()

@@ -49,7 +49,7 @@ class Place(installed.Place):
         for file in tracked:
             relative = os.path.relpath(file, ROOT)
             if os.path.isfile(file) and re.search(r'(main\.c|main\.cpp|\.yaml|meson\.build|CMakeLists\.txt|Makefile|'
-                                                  r'(text|predict)\.[ch]|standalone/softmax\.[ch]|(decode|model|server)/\w+\.[ch]|'
+                                                  r'(text|predict)\.[ch]|standalone/softmax\.[ch]|(decode|model|mpi|server)/\w+\.[ch]|'
                                                   r'picture\.py|plot\.py)$', file):
                 os.makedirs(os.path.dirname(self.path(relative)), exist_ok=True)
                 shutil.copy(file, self.path(relative))
@@ -541,6 +541,23 @@ def serves(place):
     check('22943 tokens' in said and 'the same bits' in said, said)
     place.run([sys.executable, 'picture.py', 'steps.csv', 'memory.svg', 'speed.svg'], cwd=folder)
     with open(os.path.join(folder, 'speed.svg')) as f: check('window' in f.read(), 'no curve')
+
+
+@case()
+def long_over_ranks(place):
+    """Builds examples/mpi with Meson and with CMake. Results have the same bits on any number of ranks."""
+    place.needs('mpirun', 'cmake')
+    folder = os.path.join(place.examples(), 'mpi')
+    for line in blocks('mpi')[0].splitlines()[1:3] + ['cmake -S . -B with_cmake', 'cmake --build with_cmake']:
+        place.run(['bash', '-ec', line], cwd=folder)
+    said = []
+    for program, ranks in ('build/long', 1), ('build/long', 3), ('with_cmake/long', 2):
+        done = place.run(['mpirun', '--allow-run-as-root', '--oversubscribe', '-n', str(ranks), program, '5000', '2'], cwd=folder,
+                         env={'OMP_NUM_THREADS': '1', 'LD_LIBRARY_PATH': place.prefix + '/lib'})
+        said.append(re.findall('bits: ([0-9a-f]{8})', done.stdout))
+        check(len(re.findall(r'^ +\d', done.stdout, re.M)) == 2 * ranks, done.stdout)
+    check(len(said[0]) == 2 and said[0] == said[1] == said[2], said)
+    with open(folder + '/ranks.svg') as f: check(f.read().count('<text') == 2 + 2 * 2 * 2, 'not all ranks are drawn')
 
 
 @case('meson', 'build', ['ninja', '-C', 'build'])

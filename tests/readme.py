@@ -404,10 +404,13 @@ def python(place, file, title):
 
 takes(python, README, 'Python in three lines', '', 'python')
 takes(python, PYTHON, 'NumPy', 'python', 'python')
-for title in 'PyTorch', 'scaled_dot_product_attention', 'FlexAttention', 'Models that exist', 'transformers', 'JAX', 'Sequences that grow', 'Results for parts of the keys':
+for title in 'PyTorch', 'scaled_dot_product_attention', 'FlexAttention', 'Models that exist', 'transformers', 'JAX', 'Results for parts of the keys':
     takes(python, PYTHON, title, 'python')
+takes(python, PYTHON, 'Sequences that grow', 'python', 'python')
 run_by('include_rules', CONTRIBUTING, 'Folders', '')
 run_by('python', PYTHON, 'attnc for Python', '')
+run_by('python', PYTHON, 'One sequence over several processes', 'python')
+run_by('install', EXAMPLES, 'mpi', '')
 
 
 @case()
@@ -466,6 +469,14 @@ def arrays_of_a_spec(place):
         place.run(['attnc', 'a.yaml', '--quiet'])
         header = place.read('a.h')
         for line in lines: check(line in header, '%s: %s' % (line, header))
+
+
+@shows(RUNTIME, 'Drafts', 'yaml')
+def drafts(place):
+    spec, = texts(RUNTIME, 'Drafts')
+    place.write('tree.yaml', spec)
+    place.run(['attnc', 'tree.yaml', '--quiet'])
+    check('int tree_state_keep(' in place.read('tree.h'), 'it keeps no path')
 
 
 @shows(CONTRIBUTING, 'How a spec becomes C', 'yaml', '', '')

@@ -93,7 +93,7 @@ class State:
         call = self._call()
         call.problem.heads, call.problem.kv_heads, call.problem.key_heads = heads, kv_heads, key_heads
         kernel, problem = self._binding.kernel, ctypes.byref(call.problem)
-        if self.pages is not None:
+        if self.pages is not None and self._table is not None:
             self.pages._take(call, self._table)
         size = kernel.state(problem)
         if not size:
