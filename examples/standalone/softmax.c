@@ -290,8 +290,7 @@ struct attn_kernel {
        the spec. NAME_extend takes keys and values of `dtype`. */
     enum attn_dtype key_dtype, value_dtype;
     size_t (*page)(const struct attn_problem *problem); /* returns the bytes of a page for problem->pages. NULL without
-        a
-                                                           state */
+                                                           a state */
     /* Used by attn_ranks_backward and attn_ranks_extend.
        - saved_power: if it is not 0, saved values are an array [B,H,n_q] of f32, or of f64 for f64. A row with the
          statistic s has log2(e) s if the statistics are logarithms, otherwise 1 / pow(s, 1 / saved_power). A row that
