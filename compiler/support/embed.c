@@ -1,5 +1,5 @@
 /* A build tool that writes text files as C arrays.
-   - embed OUTPUT.c SYMBOL=FILE…: for each file, `const char SYMBOL[]` with its text
+   - embed OUTPUT.c SYMBOL=FILE…: for each file, `const char SYMBOL[]` with its text. +FILE continues the last text.
    - embed --library OUTPUT.c FILE.yaml…: `library_specs[]` (spec/spec.h) with the name and text of each spec */
 #include <errno.h>
 #include <stdio.h>
@@ -24,6 +24,10 @@ static void embed(FILE *out, const char *path)
     }
     if (ferror(in)) fail(path);
     fclose(in);
+}
+
+static void end(FILE *out)
+{
     fprintf(out, "\n    0\n};\n");
 }
 
@@ -42,13 +46,15 @@ int main(int argc, char **argv)
         if (library) {
             fprintf(out, "static const char spec_%d[] = {", k - first);
             embed(out, argv[k]);
+            end(out);
             continue;
         }
-        char *file = strchr(argv[k], '=');
+        char *file = *argv[k] == '+' ? argv[k] : strchr(argv[k], '=');
         if (!file) fail(argv[k]);
         *file++ = 0;
-        fprintf(out, "extern const char %s[];\nconst char %s[] = {", argv[k], argv[k]);
+        if (*argv[k]) fprintf(out, "extern const char %s[];\nconst char %s[] = {", argv[k], argv[k]);
         embed(out, file);
+        if (k + 1 == argc || *argv[k + 1] != '+') end(out);
     }
     if (library) {
         fprintf(out, "\nconst struct library_spec library_specs[] = {\n");

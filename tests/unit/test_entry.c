@@ -124,6 +124,11 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
                  void *workspace);
 extern const struct attn_kernel SPEC_kernel;
 #include "compiler/emit/embedded/entry.c"
+#include "compiler/emit/embedded/call_arrays.c"
+#include "compiler/emit/embedded/threads.c"
+#include "compiler/emit/embedded/forward.c"
+#include "compiler/emit/embedded/backward.c"
+#include "compiler/emit/embedded/description.c"
 
 static int32_t ids[2 * (LONG + 1)];
 static const struct SPEC_params params = {ids};

@@ -1,0 +1,86 @@
+#if DECODE
+STATE_FUNCTIONS
+
+#endif
+#if RESULTS
+int SPEC_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right, const void *right_out)
+{
+    return attn_merge(left, left_out, right, right_out, DTYPE, VALUE_DIM, STATISTICS);
+}
+
+#endif
+#if PARAMS
+static const struct attn_param param[] = {
+PARAM_TABLE
+};
+
+#endif
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return SPEC_params_init((struct SPEC_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, ARRAY_ANY_ARGUMENTS, void *workspace)
+{
+#if VALUES_ARE_KEYS
+ARRAY_ANY_UNUSED
+#endif
+    return SPEC_forward(problem, (const struct SPEC_params *)params, ARRAY_ANY_VALUES, workspace);
+}
+
+#if BACKWARD
+static int backward_any(const struct attn_problem *problem, const void *params, GRADIENT_ANY_ARGUMENTS, void *gradients,
+    void *workspace)
+{
+#if VALUES_ARE_KEYS
+GRADIENT_ANY_UNUSED
+#endif
+    return SPEC_backward(problem, (const struct SPEC_params *)params, GRADIENT_ANY_VALUES,
+        (struct SPEC_gradients *)gradients, workspace);
+}
+#endif
+#if DECODE
+static int extend_any(const struct attn_problem *problem, const void *params, ARRAY_ANY_ARGUMENTS, void *state,
+    void *workspace)
+{
+#if VALUES_ARE_KEYS
+ARRAY_ANY_UNUSED
+#endif
+    return SPEC_extend(problem, (const struct SPEC_params *)params, APPENDED_ANY_VALUES, state, workspace);
+}
+#endif
+
+const struct attn_kernel SPEC_kernel = {
+    .name = NAME_AS_TEXT, .version = VERSION_AS_TEXT, .dtype = DTYPE, .head_dim = HEAD_DIM, .value_dim = VALUE_DIM,
+    .params = PARAM_COUNT, .param = PARAM_POINTER, .params_bytes = sizeof(struct SPEC_params),
+    .params_size = SPEC_params_size, .params_init = params_init_any, .workspace = SPEC_workspace,
+    .forward = forward_any,
+#if BACKWARD
+    .saved = SPEC_saved, .backward_workspace = SPEC_backward_workspace, .backward = backward_any,
+#endif
+#if DECODE
+    .state = SPEC_state, .state_init = SPEC_state_init, .extend_workspace = SPEC_extend_workspace,
+    .extend = extend_any, .state_length = SPEC_state_length, .state_min_length = SPEC_state_min_length,
+    .state_truncate = SPEC_state_truncate, .state_copy = SPEC_state_copy,
+    .state_fold = SPEC_state_fold, .page = SPEC_page,
+    .state_keep = SPEC_state_keep,
+#endif
+#if VALUES_ARE_KEYS
+    .values_are_keys = 1,
+#endif
+    .key_dtype = KEY_DTYPE, .value_dtype = VALUE_DTYPE,
+#if RESULTS
+    .statistics = STATISTICS, .merge = SPEC_merge,
+#endif
+#if STRIDED
+    .strides = offsetof(struct SPEC_params, STRIDES_MEMBER), .strides_bytes = sizeof(struct SPEC_strides),
+#endif
+#if TILES
+    .tiles_bytes = attn_tiles_bytes, .tiles_of_mask = attn_tiles_of_mask,
+#endif
+    .before = BEFORE, .after = AFTER, .period = PERIOD, .names_heads = NAMES_HEADS,
+    .saved_power = SAVED_POWER,
+#if DECODE
+    .state_chunk = state_chunk, .state_part = state_part,
+#endif
+};

@@ -1,0 +1,499 @@
+size_t SPEC_extend_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t bytes = bytes_times(bytes_of_extending(problem), (int64_t)threads_served(problem));
+    size_t all = bytes_plus(bytes, bytes_of_growths(problem));
+#if PREFIX_SUMS && UNCOPIED
+    const struct version this = extend_version(problem);
+    const size_t of_sums = bytes_of_sums(problem, &this, piece_of_call(problem, &this));
+    all = bytes_plus(all, bytes_times(of_sums, problem->batch));
+#endif
+#if ROUNDS_PREPARED
+    all = bytes_plus(all, bytes_of_prepared(problem));
+#endif
+    return bytes_fit(all) ? all : 0;
+}
+
+/* Returns the number of new tokens of sequence b. */
+static int64_t new_tokens_of(const struct attn_problem *p, int64_t b)
+{
+    return p->cu_seqlens ? p->cu_seqlens[b + 1] - p->cu_seqlens[b] : p->lengths ? p->lengths[b] : p->n_q;
+}
+
+/* Returns the distance from the first row of an array to the first new row of sequence b. */
+static int64_t before_sequence(const struct attn_problem *p, const struct attn_strides *s, int64_t b)
+{
+    return p->cu_seqlens ? p->cu_seqlens[b] * s->row : b * s->batch;
+}
+
+/* Begins to append n tokens to each of `count` sequences, beginning with sequence b. `whole` is the call of all
+   sequences. */
+static void begin_growth(struct growth *g, const struct call *whole, const struct appending *x, int64_t b,
+    int64_t count, int64_t n)
+{
+    struct call *const call = &g->call;
+    *call = *whole;
+    g->given = (struct rows){{KEPT_POINTERS}, {KEPT_STRIDES}};
+    g->s = x->at->sequence[b];
+    g->s.draft = g->s.length;
+    g->b = b;
+    g->count = count;
+    g->left = n;
+#if UNCOPIED
+    g->given_tokens = 0;
+#endif
+    for (int a = 0; a < GIVEN; a++)
+        if (g->given.at[a]) g->given.at[a] += before_sequence(&call->p, &g->given.strides[a], b);
+    call->p.batch = count;
+#if NUMBERED
+    call->first_sequence = b;
+    call->other_sequences = x->at->header->batch - count;
+#endif
+    if (x->asked) {
+        call->q += before_sequence(&call->p, &call->p.q, b);
+        call->out += before_sequence(&call->p, &call->p.out, b);
+    }
+#if RESULTS
+RESULTS_OF_SEQUENCES
+#endif
+#if CARRIED
+    call->kept = x->at->kept +
+        (size_t)b * (size_t)(x->extends->tile == 0 ? call->p.kv_heads : call->p.heads) * x->extends->kept;
+#endif
+#if INTEGERS_OF_SEQUENCES
+    g->params = *call->params;
+INTEGERS_FROM_SEQUENCE
+    call->params = &g->params;
+#endif
+#if OWN_PARAMS
+    call->own = *call->params;
+    call->params = &call->own;
+#endif
+#if ROWS_OF_QUERIES
+SEQUENCES_OF_ROWS_OF_QUERIES
+#endif
+}
+
+/* Stores the rows of n tokens after the first `length` tokens in `to`, from row to_row on. Keys are prepared and rows are
+   rounded first, if the state stores them so. Returns 0 or an error. */
+static int store_rows(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
+    int64_t length, int64_t n, const struct appending *x)
+{
+    (void)length;
+    (void)x;
+#if ROUNDS_PREPARED
+    const int error = remember_prepared_rounded(to, to_row, from, call, length, n, x->threads, x->prepared, x->work);
+    if (error) return error;
+#elif PREPARED
+    const int error = remember_prepared(to, to_row, from, call, length, n, x->threads, x->work);
+    if (error) return error;
+#endif
+#if STORES
+    for (int a = PREPARED; a < SUMS; a++)
+        (rounded_to[a].elements ? remember_rounded : remember)(to, to_row, from, 0, n, a, call->p.batch);
+#else
+    for (int a = PREPARED; a < SUMS; a++) remember(to, to_row, from, 0, n, a, call->p.batch);
+#endif
+    return 0;
+}
+
+#if PAGED
+/* Stores the rows of a sequence's new tokens in its pages, and lets the call read them there. Returns 0 or an error. */
+static int fill_pages(struct growth *g, const struct appending *x)
+{
+    struct call *const call = &g->call;
+    const int64_t tokens = x->pages->tokens;
+    call->pages = x->pages;
+    call->page = x->pages->table + g->b * x->pages->row;
+    for (int64_t done = 0, n; done < g->left; done += n) {
+        const int64_t at = g->s.length + done, row = at % tokens;
+        const struct rows given = from_row(g->given, done);
+        struct rows page = x->page;
+        n = min(g->left - done, tokens - row);
+        for (int a = 0; a < ROW_ARRAYS; a++) page.at[a] += (size_t)call->page[at / tokens] * x->pages->bytes;
+        const int error = store_rows(&page, row, &given, call, at, n, x);
+        if (error) return error;
+    }
+    struct rows rows = x->page;
+    for (int a = 0; a < ROW_ARRAYS; a++) rows.strides[a].batch = 0; /* all sequences are in the same pages */
+    set_rows(call, &rows);
+    return 0;
+}
+
+/* Returns the number of pages that contain n tokens. */
+static int64_t pages_of(const struct attn_pages *g, int64_t n) { return (n + g->tokens - 1) / g->tokens; }
+
+/* Checks the pages of a call, before anything is written. For each page, `list` gets the sequence that writes it and
+   the last sequence that has it. Returns 0 or an error. */
+static int check_pages(const struct attn_problem *p, const struct places *at, int32_t *list)
+{
+    const struct attn_pages *const g = p->pages;
+    int32_t *const writer = list, *const reader = list + g->count;
+    memset(list, 0, (size_t)g->count * 2 * sizeof *list);
+    for (int64_t b = 0; b < p->batch; b++) {
+        const int64_t length = at->sequence[b].length, n = new_tokens_of(p, b);
+        if (n > 0 && pages_of(g, length + n) > g->row) return ATTN_ECAPACITY;
+        for (int64_t x = length / g->tokens; n > 0 && x < pages_of(g, length + n); x++) {
+            const int32_t page = g->table[b * g->row + x];
+            if (page < 0 || page >= g->count || writer[page]) return ATTN_EPAGES;
+            writer[page] = (int32_t)b + 1;
+        }
+    }
+    for (int64_t b = 0; b < p->batch; b++) {
+        const int64_t n = new_tokens_of(p, b), length = at->sequence[b].length, end = pages_of(g, length + n);
+#if BY_CAPACITY
+        const int64_t first = 0, last = 0;
+#else
+        /* Queries read the keys before `first` and those from `last` on. */
+        const int64_t first = READ_FIRST, last = max(0, length - READ_BACK - READ_FIRST);
+#endif
+        for (int64_t x = 0; x < min(end, g->row); x++) {
+            const int32_t page = g->table[b * g->row + x];
+            if (page < 0 || page >= g->count) {
+                if (n > 0 && (x * g->tokens < first || (x + 1) * g->tokens > last)) return ATTN_EPAGES;
+                continue;
+            }
+            if (writer[page] && writer[page] != b + 1) return ATTN_EPAGES;
+            if (reader[page] == b + 1) return ATTN_EPAGES;
+            reader[page] = (int32_t)b + 1;
+        }
+    }
+    return 0;
+}
+
+#endif
+/* Sets the sizes of the call for a piece of m tokens, and chooses its version. Returns 0 or an error. */
+static int choose_version(struct growth *g, const struct appending *x, int64_t m)
+{
+    struct call *const call = &g->call;
+    const struct sequence *const s = &g->s;
+    (void)x;
+    g->m = m;
+    call->p.n_q = m;
+    call->p.n_k = s->length + m;
+#if PREFIX_SUMS
+    call->log_decay_q = call->log_decay_k + s->length * PREFIX_ROW;
+    call->log_decay_q_low = call->log_decay_k_low + s->length * PREFIX_ROW;
+#endif
+#if READ_FIRST
+    call->dropped = s->first;
+#endif
+#if CARRIED
+    call->start = s->start;
+    call->summed = s->summed;
+    g->this = *x->extends;
+#else
+#if FEW
+    g->this = ATTENDING(call->p.n_k, rows_of(&call->p), call->p.n_q);
+#else
+    g->this = ATTENDING(call->p.n_k);
+#endif
+    if (!runs(&g->this)) return ATTN_EMACHINE;
+#endif
+#if BY_HEADS
+    g->p = call->p;
+    if (x->asked && g->this.by_heads) heads_as_queries(&call->p);
+#endif
+    return 0;
+}
+
+/* Prepares the call for the next tokens of a growth: as many as its state can take before other rows leave it.
+   Returns 0 or an error. */
+static int begin_piece(struct growth *g, const struct appending *x)
+{
+    const int64_t rows = x->at->header->rows, rewind = x->at->header->rewind;
+    const struct rows kept = rows_in(x->at, g->b);
+    struct call *const call = &g->call;
+    struct sequence *const s = &g->s;
+    int64_t m = g->left;
+#if CARRIED
+    /* The state stores the sums before each of the last `earlier` chunks. So the call adds these chunks one by
+       one. */
+    const int64_t chunk = x->extends->chunk, last = (s->length + g->left) / chunk - x->at->header->earlier,
+        next = s->summed / chunk + 1;
+    g->stores = x->at->header->earlier > 0 && s->length + g->left >= next * chunk && next > last;
+    if (g->stores) {
+        m = next * chunk - s->length;
+        store_sums(&call->p, x->extends, x->at, g->b, g->count);
+    } else if (x->at->header->earlier > 0 && next <= last) {
+        m = last * chunk - s->length;
+        s->oldest = s->summed;
+    }
+#endif
+    g->in_place = 0;
+#if PAGED
+    if (x->pages) {
+        const int error = fill_pages(g, x);
+        return error ? error : choose_version(g, x, m);
+    }
+#endif
+#if UNCOPIED
+    /* The call's arrays may contain all rows that are needed. */
+    g->in_place = first_needed(s, rewind) >= s->length - g->given_tokens;
+#if CARRIED
+    g->in_place &= m >= chunk;
+#endif
+#endif
+#if PREFIX_SUMS
+    const int64_t period = sum_period(x->extends);
+    if (s->length > s->start && s->length % period == 0) begin_sums_again(&kept, g->count, s->length - s->first);
+    m = min(m, period - s->length % period);
+#endif
+    if (g->in_place) {
+#if PREFIX_SUMS && UNCOPIED
+        m = min(m, x->piece);
+        place_sums(&g->given, x->sums + (size_t)g->b * x->of_sums, s->length - first_needed(s, rewind), m, &kept,
+            s->length - s->first, g->count);
+        const int error = remember_sums(&g->given, 0, &g->given, call, s->length, m, x->threads, x->work);
+        if (error) return error;
+#endif
+        const struct rows numbered = from_row(g->given, -s->length);
+        set_rows(call, &numbered);
+    } else {
+        const int64_t needed = first_needed(s, rewind);
+        if (s->length - s->first + m > rows && needed > s->first) {
+            slide(&kept, g->count, needed - s->first, s->length - needed);
+            s->first = needed;
+        }
+        m = min(m, rows - (s->length - s->first));
+#if PREFIX_SUMS
+        const int failed =
+            remember_sums(&kept, s->length - s->first, &g->given, call, s->length, m, x->threads, x->work);
+        if (failed) return failed;
+#endif
+        const int error = store_rows(&kept, s->length - s->first, &g->given, call, s->length, m, x);
+        if (error) return error;
+        const struct rows numbered = from_row(kept, -s->first);
+        set_rows(call, &numbered);
+    }
+    return choose_version(g, x, m);
+}
+
+/* Counts the tokens of the piece that the call has computed, and makes the next tokens the new ones. */
+static void end_piece(struct growth *g, const struct appending *x)
+{
+    struct call *const call = &g->call;
+    struct sequence *const s = &g->s;
+    const int64_t m = g->m;
+    s->length += m;
+    g->left -= m;
+#if CARRIED
+    const int64_t summed = s->summed;
+    count_summed(x->extends, s);
+    if (s->summed > summed)
+        s->oldest = !g->stores ? s->summed : max(s->oldest, s->summed - x->at->header->earlier * x->extends->chunk);
+#else
+    count_summed(x->extends, s);
+#endif
+    if (g->in_place) { /* copies the rows that later tokens need into the state */
+        const struct rows kept = rows_in(x->at, g->b);
+        s->first = first_needed(s, x->at->header->rewind);
+        const int64_t rows = s->length - s->first;
+        for (int a = 0; a < ROW_ARRAYS; a++)
+            remember(&kept, -row_before(a), &g->given, m - rows - row_before(a), rows + row_before(a), a, g->count);
+    }
+    for (int64_t k = 0; k < g->count; k++) x->at->sequence[g->b + k] = *s;
+    g->given = from_row(g->given, m);
+#if UNCOPIED
+    g->given_tokens += m;
+#endif
+#if BY_HEADS
+    call->p = g->p;
+#endif
+#if ROWS_OF_QUERIES
+MORE_ROWS_OF_QUERIES
+#endif
+    if (!x->asked) return;
+    call->q += m * call->p.q.row;
+    call->out += m * call->p.out.row;
+#if RESULTS
+RESULTS_OF_ROWS
+#endif
+}
+
+/* Sorts jobs by the work of a task, the most work first, so that threads end at about the same time. */
+static void sort_jobs(struct job *job, int64_t jobs)
+{
+    for (int64_t gap = jobs / 2; gap > 0; gap = gap > 2 ? gap * 5 / 11 : gap / 2)
+        for (int64_t k = gap; k < jobs; k++) {
+            const struct job moved = job[k];
+            int64_t to = k;
+            for (; to >= gap && job[to - gap].effort < moved.effort; to -= gap) job[to] = job[to - gap];
+            job[to] = moved;
+        }
+}
+
+/* Runs the calls of a list, so that all threads have about the same work. Each thread has `bytes` of workspace. */
+static int run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *workspace, size_t bytes)
+{
+    double all = 0;
+    for (int64_t k = 0; k < jobs; k++) all += job[k].effort = effort(&job[k].call->p, job[k].this);
+    const struct attn_problem *const p = &job->call->p;
+    if (p->threads == 0 || p->team) threads = useful_threads(all, threads);
+    for (int64_t k = 0; k < jobs; k++) {
+        const int error = count_tasks(&job[k], threads);
+        if (error) return error;
+        job[k].effort /= (double)max(job[k].tasks, 1);
+    }
+#if PHASES
+    /* Threads share a task only if it takes long, because they have to wait for each other. */
+    for (int64_t k = 0; k < jobs && jobs > 1; k++)
+        if (job[k].this->together == 1 && job[k].effort * 16 * threads < all) job[k].alone = job[k].tasks;
+#endif
+    sort_jobs(job, jobs);
+    struct work work = {.job = job, .jobs = jobs, .threads = threads, .workspace = workspace, .bytes = bytes};
+    in_threads(&work, work_on);
+    return 0;
+}
+
+/* Appends the tokens of all growths. In each round, threads share the work of a piece of each growth. */
+static int grow(struct growth *growth, int64_t growths, struct job *job, const struct appending *x, size_t bytes)
+{
+    for (;;) {
+        int64_t jobs = 0, pieces = 0;
+        int error = 0;
+        for (int64_t k = 0; k < growths && !error; k++) {
+            if (growth[k].left == 0) continue;
+            error = begin_piece(&growth[k], x);
+            pieces++;
+            if (x->asked) job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
+        }
+        if (!error && jobs) error = run_jobs(job, jobs, x->threads, x->work, bytes);
+        if (error || !pieces) return error;
+        for (int64_t k = 0; k < growths; k++)
+            if (growth[k].left > 0) end_piece(&growth[k], x);
+    }
+}
+
+/* Returns whether the tokens of each sequence follow those of the previous one, and all are among the n_q rows. */
+static int in_one_row(const struct attn_problem *p)
+{
+    int ordered = p->cu_seqlens[0] >= 0;
+    for (int64_t b = 0; b < p->batch; b++) ordered &= p->cu_seqlens[b] <= p->cu_seqlens[b + 1];
+    return ordered && p->cu_seqlens[max(p->batch, 0)] <= p->n_q;
+}
+
+int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *params, APPENDED_ARGUMENTS, void *state,
+    void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+#if POSITIONS
+    if (problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
+#endif
+    struct attn_problem new_tokens = *problem;
+    new_tokens.n_k = problem->n_q;
+    if (problem->cu_seqlens && problem->batch > 1) new_tokens.batch = 1; /* all tokens are in one row of memory */
+    struct call call = {.params = params, APPENDED_VALUES};
+    struct places at;
+    const struct version this = extend_version(problem);
+    int error = CHECK_PROBLEM(&new_tokens, HEAD_DIM, VALUE_DIM, &call.p);
+    if (!error) error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (problem->cu_seqlens && (problem->lengths || !in_one_row(problem))) return ATTN_EPROBLEM;
+    call.p.batch = problem->batch;
+#if SHARES
+    call.sharing = sharing_of(&call.p);
+#endif
+    struct appending x = {.extends = &this, .at = &at};
+    int64_t tokens = 0;
+#if IDS_OF_CAPACITY
+    if (call.p.capacity < 0) return ATTN_EPROBLEM;
+    if (!bytes_fit(bytes_times(bytes_times(sizeof(int32_t), call.p.batch), call.p.capacity))) return ATTN_ESIZE;
+#endif
+#if PARAMS
+    if (PARAM_MISSING) return ATTN_EPARAM;
+#endif
+#if STRIDED
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
+#endif
+#if ROWS_APART
+    if (ROW_IS_APART) return ATTN_EPROBLEM; /* the elements of a stored row must be contiguous */
+#endif
+#if PAGED
+    x.pages = problem->pages;
+    if (x.pages) {
+        if (!x.pages->base || !x.pages->table) return ATTN_EPOINTER;
+        if ((uintptr_t)x.pages->base % 64 || x.pages->bytes % 64) return ATTN_EALIGN;
+        if (x.pages->count < 0 || x.pages->row < 0 || x.pages->count > INT32_MAX ||
+            x.pages->bytes < bytes_of_page(&call.p, NULL))
+            return ATTN_EPAGES;
+        if (!bytes_fit(bytes_times(x.pages->bytes, x.pages->count)) ||
+            !bytes_fit(bytes_times(bytes_times(sizeof(int32_t), x.pages->row), call.p.batch)))
+            return ATTN_ESIZE;
+        x.page = rows_in_page(&call.p);
+    }
+#endif
+    /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */
+    const int64_t row_strides[GIVEN] = {KEPT_ROW_STRIDES};
+    int64_t widest = max(HEAD_DIM, VALUE_DIM);
+    for (int a = 0; a < GIVEN; a++) widest = max(widest, row_strides[a]);
+    const int64_t most = INT64_MAX / 8 / widest;
+    for (int64_t b = 0; b < call.p.batch; b++) {
+        const int64_t n = new_tokens_of(problem, b), length = at.sequence[b].length;
+        if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
+        if (n > most - length) return ATTN_ESIZE;
+#if MAX_LENGTH
+        if (n > MAX_LENGTH - length) return ATTN_ECAPACITY;
+#endif
+#if BOUNDED
+        if (n > call.p.capacity - length && (IDS_OF_CAPACITY || !problem->pages)) return ATTN_ECAPACITY;
+#endif
+#if IDS_IN_ORDER
+        const int64_t last = max(length - 1, 0); /* The ids of earlier tokens have already been checked. */
+        if (ids_fall(params->IDS_PARAM + b * call.p.capacity + last, 1, 0, length + n - last, 1)) return ATTN_EORDER;
+#endif
+        tokens += n > 0;
+    }
+    if (tokens == 0 || call.p.heads == 0) return 0;
+#if CARRIED
+    const int asked = 1;
+#else
+    const int asked = call.q || call.out; /* without queries, the call only stores keys and values */
+#endif
+    if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
+    if (ARRAY_SHARED) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const size_t bytes = bytes_of_extending(problem), all = problem->workspace_bytes;
+    size_t first = bytes_of_growths(problem);
+    x.asked = asked;
+#if PREFIX_SUMS && UNCOPIED
+    x.sums = (unsigned char *)workspace + first;
+    x.piece = piece_of_call(&call.p, &this);
+    x.of_sums = bytes_of_sums(&call.p, &this, x.piece);
+    first = bytes_plus(first, bytes_times(x.of_sums, call.p.batch));
+#endif
+#if ROUNDS_PREPARED
+    x.prepared = (unsigned char *)workspace + first;
+    first = bytes_plus(first, bytes_of_prepared(&call.p));
+#endif
+    if (!bytes_fit(first)) return ATTN_ESIZE;
+    const size_t given = !all ? 0 : all > first ? all - first : 1;
+    x.work = (unsigned char *)workspace + first;
+    x.threads = thread_count(problem, given, bytes);
+    if (given && given < bytes * (size_t)x.threads) return ATTN_EWORKSPACE;
+    struct growth *const growth = (struct growth *)workspace;
+    struct job *const job = (struct job *)(void *)(growth + call.p.batch);
+#if PAGED
+    if (x.pages) {
+        unsigned char *const lists = (unsigned char *)workspace + bytes_of_growths(problem);
+        error = check_pages(problem, &at,
+            (int32_t *)(void *)(lists - whole_lines(bytes_times(2 * sizeof(int32_t), x.pages->count))));
+        if (error) return error;
+    }
+#endif
+    int64_t growths = 0;
+    for (int64_t b = 0, end; b < call.p.batch; b = end) {
+        const int64_t n = new_tokens_of(problem, b);
+        end = b + 1;
+#if !IDS_OF_CAPACITY
+        while (end < call.p.batch && !problem->cu_seqlens && !problem->pages && new_tokens_of(problem, end) == n &&
+            memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
+            end++;
+#endif
+        if (n > 0) begin_growth(&growth[growths++], &call, &x, b, end - b, n);
+    }
+    error = grow(growth, growths, job, &x, bytes);
+    at.header->check = check_of(&at);
+    return error;
+}

@@ -1,0 +1,168 @@
+#if BACKWARD
+/* Returns the bytes of an array with an element per query and head. */
+static size_t row_bytes(const struct attn_problem *p)
+{
+    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(REAL), p->batch), p->heads), p->n_q));
+}
+
+static size_t saved_bytes(const struct attn_problem *p)
+{
+    return bytes_times(row_bytes(p), SAVED_COUNT);
+}
+
+size_t SPEC_saved(const struct attn_problem *problem)
+{
+    const size_t bytes = problem ? saved_bytes(problem) : 0;
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+static void set_saved(struct call *call, unsigned char *saved)
+{
+#if SAVED_COUNT
+SAVED_VALUES
+#else
+    (void)call;
+    (void)saved;
+#endif
+}
+
+#endif
+#if SHARES
+/* Returns the number of heads of v that share a head of q and of k. */
+static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
+
+#endif
+#if CHECKS_VALUES
+/* Like attn_problem_check, for kernels whose values are the first elements of the keys. The values get the strides
+   of the keys. */
+static int check_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+    struct attn_problem *filled)
+{
+    struct attn_problem p = *problem;
+    if (p.key_heads) return ATTN_EPROBLEM; /* values have as many heads as keys */
+    p.v = p.dv = (struct attn_strides){0, 0, 0};
+    const int error = attn_problem_check(&p, head_dim, value_dim, filled);
+    if (!error) filled->v = filled->k;
+    return error;
+}
+
+#endif
+#if STORES
+/* Checks a problem whose keys and values are rows of other types. */
+static int check_stored(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+    struct attn_problem *filled)
+{
+#if VALUES_ARE_KEYS
+    struct attn_problem p = *problem;
+    if (p.key_heads) return ATTN_EPROBLEM; /* values have as many heads as keys */
+    p.v = p.dv = (struct attn_strides){0, 0, 0};
+    const int error = attn_stored_problem_check(&p, head_dim, value_dim, KEY_ROW, VALUE_ROW, filled);
+    if (!error) filled->v = filled->k;
+    return error;
+#else
+    return attn_stored_problem_check(problem, head_dim, value_dim, KEY_ROW, VALUE_ROW, filled);
+#endif
+}
+
+#endif
+int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, ARRAY_VALUES};
+    const int error = CHECK_GIVEN(problem, HEAD_DIM, VALUE_DIM, &call.p);
+    if (error) return error;
+#if SAME_HEADS
+    if (call.p.heads != call.p.kv_heads) return ATTN_EPROBLEM;
+#endif
+#if SHARES
+    call.sharing = sharing_of(&call.p);
+#endif
+#if SEEDED
+    if (call.p.seed == 0) call.p.seed = SEED_OF_SPEC;
+#endif
+#if MAX_LENGTH
+    if (call.p.n_q > MAX_LENGTH || call.p.n_k > MAX_LENGTH) return ATTN_ELENGTH;
+#endif
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (ARRAY_OF_QUERIES_MISSING || !workspace || (call.p.n_k > 0 && (ARRAY_OF_KEYS_MISSING))) return ATTN_EPOINTER;
+    if (ARRAY_SHARED) return ATTN_EPOINTER;
+#if PARAMS
+    if (PARAM_MISSING) return ATTN_EPARAM;
+#endif
+#if STRIDED
+    const int wrong = set_strides(&call);
+    if (wrong) return wrong;
+#endif
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+#if POSITIONS
+    if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
+#endif
+#if FEW
+    const struct version this = version(VERSION_KEYS, rows_of(&call.p), call.p.n_q);
+#else
+    const struct version this = version(VERSION_KEYS);
+#endif
+    if (!runs(&this)) return ATTN_EMACHINE;
+#if POSITIONS
+    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
+#endif
+#if SHARED
+    const size_t all = problem->workspace_bytes, shared = call_bytes(&call.p), bytes = bytes_a_thread(&this),
+        given = !all ? 0 : all > shared ? all - shared : 1;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    size_t max_bytes = first_bytes_a_thread();
+#if SEVERAL
+    if (max_bytes_a_thread(call.p.n_k) > max_bytes) max_bytes = max_bytes_a_thread(call.p.n_k);
+#else
+    if (bytes > max_bytes) max_bytes = bytes;
+#endif
+    unsigned char *const work = (unsigned char *)workspace + shared;
+#else
+    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+#if SEVERAL
+    const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
+#else
+    const size_t max_bytes = bytes;
+#endif
+#endif
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+#if BACKWARD
+    const size_t saved = saved_bytes(problem);
+    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
+#endif
+#if TILES
+    set_tiles(&call, work - tiles_bytes(&call.p));
+    const int no_tiles = make_tiles(&call, threads);
+    if (no_tiles) return no_tiles;
+#endif
+#if BY_HEADS
+    if (this.by_heads) heads_as_queries(&call.p);
+#endif
+#if SHARED
+    int failed = 0;
+    unsigned char *first = (unsigned char *)workspace;
+#if PREFIX_SUMS
+    const struct version terms = terms_version();
+    if (!runs(&terms)) return ATTN_EMACHINE;
+    set_prefix_sums(&call, first);
+    failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
+    first += prefix_bytes(&call.p);
+#endif
+#if CORRECTED
+    const struct version correct = correct_version();
+    if (!runs(&correct)) return ATTN_EMACHINE;
+    set_corrected(&call, first);
+    first += corrected_bytes(&call.p);
+    if (!failed) failed = run(&call, &correct, threads, work, bytes_a_thread(&correct));
+#endif
+    (void)first;
+    return failed ? failed : run(&call, &this, threads, work, bytes);
+#else
+    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+#endif
+}
+
