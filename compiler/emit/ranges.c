@@ -268,7 +268,7 @@ static void find_pages(struct emitter *x, const struct stmt *s)
     const char *const a = x->m->axis[s->axis].name, *batch = "";
     if (!x->c->state.paged || x->m->axis[s->axis].source != SIZE_N_K) return;
     for (int k = 0; k < x->m->axes; k++)
-        if (x->m->axis[k].source == SIZE_BATCH) batch = x->m->axis[k].name;
+        if (x->m->axis[k].source == SIZE_BATCH && x->task_axis[k]) batch = x->m->axis[k].name;
     for (int k = 0; k < x->l->arrays; k++) {
         const struct array *const array = &x->l->array[k];
         if (!array_in_pages(x->l, array) || !reads_keys(x, s, k)) continue;

@@ -136,8 +136,30 @@ static void write_out(struct graph *g)
         }
 }
 
-/* If a sum reads an exponential map along other axes, inserts a copy with these axes: map a over [i f] read as a[j
-   f] becomes a copy over [j f]. */
+/* Whether `r` names an axis for each of its axes, each another one. */
+static bool names_axes(const struct ref *r)
+{
+    bool names = true;
+    for (int a = 0; a < r->rank; a++) {
+        names &= ref_axis(r, a) >= 0;
+        for (int b = 0; b < a; b++) names &= ref_axis(r, a) != ref_axis(r, b);
+    }
+    return names;
+}
+
+/* Returns a copy of the map that `r` reads, with the axes that `r` names: map a over [i f] read as a[j f] becomes a
+   copy over [j f]. */
+static struct value copy_as_read(struct graph *g, const struct ref *r)
+{
+    struct value map = graph_value(GRAPH_MAP, 0, NULL);
+    for (int a = 0; a < r->rank; a++) map.axes[map.rank++] = ref_axis(r, a);
+    map.operand[map.operands++] = *r;
+    map.expr = expr_leaf(g->module, EXPR_OPERAND, 0);
+    graph_inline(g, &map, 0, &g->value[r->of]);
+    return map;
+}
+
+/* If a sum reads an exponential map along other axes, inserts a copy with these axes. */
 static void rename_axes(struct graph *g)
 {
     for (int v = 0; v < g->values; v++)
@@ -145,16 +167,8 @@ static void rename_axes(struct graph *g)
             const struct ref r = g->value[v].operand[k], plain = graph_ref(g, r.of, NULL);
             const struct expr *others;
             if (g->value[v].op == GRAPH_MAP || ref_equal(&r, &plain) || !exponent_of(g, r.of, &others)) continue;
-            struct value map = graph_value(GRAPH_MAP, 0, NULL);
-            bool names = true;
-            for (int a = 0; a < r.rank && names; a++) {
-                map.axes[map.rank] = ref_axis(&r, a);
-                names = map.axes[map.rank] >= 0 && !value_has_axis(&map, map.axes[map.rank]);
-                map.rank++;
-            }
-            map.operand[map.operands++] = r;
-            map.expr = expr_leaf(g->module, EXPR_OPERAND, 0);
-            if (!names || !graph_inline(g, &map, 0, &g->value[r.of])) continue;
+            if (!names_axes(&r)) continue;
+            const struct value map = copy_as_read(g, &r);
             int same = 0;
             while (same < v && !graph_value_equal(&g->value[same], &map)) same++;
             if (same == v) graph_insert(g, v++, map);
@@ -372,7 +386,7 @@ static int inner_sum(const struct graph *g, const struct value *weight)
 static bool can_scale_state(const struct graph *g, const struct value *v, int k)
 {
     return v->op == GRAPH_CONTRACT && !v->where && g->value[v->operand[1 - k].of].op == GRAPH_MAP &&
-           g->value[v->operand[1 - k].of].rank < MAX_RANK;
+           g->value[v->operand[1 - k].of].rank < MAX_RANK && names_axes(&v->operand[1 - k]);
 }
 
 /* Whether the map `user` reads sums relative to another power of M than `degree`. */
@@ -471,8 +485,9 @@ struct stabilising {
     struct graph *g;
     struct module *m;
     int capacity;
-    int *maximum;                                 /* for each value: its maximum M, -1 if there is none, or OF_WEIGHT */
-    int joined_map, joined_maximum, joined_value; /* join_state's last result: joined_map * 2^joined_maximum */
+    int *maximum;          /* for each value: its maximum M, -1 if there is none, or OF_WEIGHT */
+    struct ref joined_map; /* join_state's last result is joined_map * 2^joined_maximum */
+    int joined_maximum, joined_value;
 };
 
 /* Inserts v like graph_insert, and renumbers values in x. */
@@ -488,7 +503,7 @@ static void insert(struct stabilising *x, int at, struct value v)
     for (int k = x->g->values - 1; k > at; k--) x->maximum[k] = x->maximum[k - 1];
     x->maximum[at] = -1;
     for (int k = 0; k < x->g->values; k++) x->maximum[k] += x->maximum[k] >= at;
-    x->joined_map += x->joined_map >= at;
+    x->joined_map.of += x->joined_map.of >= at;
     x->joined_maximum += x->joined_maximum >= at;
     x->joined_value += x->joined_value >= at;
 }
@@ -540,14 +555,15 @@ static struct value relative_map(struct stabilising *x, const struct value *like
 static void join_state(struct stabilising *x, int user, int k)
 {
     struct graph *g = x->g;
-    int state = g->value[user].operand[k].of, maximum = x->maximum[state], features = g->value[user].operand[1 - k].of;
-    if (x->joined_map != features || x->joined_maximum != maximum) {
+    const struct ref features = g->value[user].operand[1 - k];
+    int state = g->value[user].operand[k].of, maximum = x->maximum[state];
+    if (!ref_equal(&x->joined_map, &features) || x->joined_maximum != maximum) {
         const struct ref *at = &g->value[user].operand[k];
         struct ref r = graph_ref(g, maximum, NULL);
         for (int a = 0; a < r.rank; a++)
             for (int s = 0; s < at->rank; s++)
                 if (g->value[state].axes[s] == g->value[maximum].axes[a]) r.sub[a] = at->sub[s];
-        struct value map = g->value[features];
+        struct value map = copy_as_read(g, &features);
         int number = graph_operand(&map, &r);
         map.expr = expr_make(x->m, EXPR_MUL, map.expr, exp2_of(x->m, expr_leaf(x->m, EXPR_OPERAND, number)), NULL);
         insert(x, user, map);
@@ -555,7 +571,7 @@ static void join_state(struct stabilising *x, int user, int k)
         x->joined_maximum = maximum;
         x->joined_value = user++;
     }
-    g->value[user].operand[1 - k].of = x->joined_value;
+    g->value[user].operand[1 - k] = graph_ref(g, x->joined_value, NULL);
 }
 
 static void apply(struct stabilising *x, const struct plan *plan)
@@ -693,7 +709,7 @@ static void correct(struct stabilising *x, int v)
 
 void pass_stabilise(struct compilation *c)
 {
-    struct stabilising stabilising = {.g = c->graph, .m = c->graph->module, .joined_map = -1}, *x = &stabilising;
+    struct stabilising stabilising = {.g = c->graph, .m = c->graph->module, .joined_maximum = -1}, *x = &stabilising;
     write_out(c->graph);
     if (!program_reads_saved(&c->program)) open_products(c->graph);
     rename_axes(c->graph);

@@ -78,6 +78,10 @@ REFUSED = [
 LEARNED = {'degree': 4, 'sketch': 48, 'map': 'learned'}
 # Specs that failed once: each is compiled, run and checked like a draw.
 FOUND = {
+    'rising_features': {'similarity': {'linear': {'features': 'squared_relu', 'modify': 's * exp(0.5 * j)'}},
+                        'algorithm': 'linear', 'shape': {'head_dim': 8}},
+    'pages_of_the_call': {'similarity': {'custom': {'weight': 'exp(s) * exp(a[(b + 1) % B][h] / 4)'}}, 'mask': 'causal',
+                          'emit': ['decode'], 'arrays': {'a': {'shape': ['B', 'H']}}, 'shape': {'head_dim': 5}},
     'turned': {'prepare': ['layernorm'], 'similarity': {'linear': {'features': 'elu_plus_one'}},
                'project': {'linformer': {'size': 8}}, 'shape': {'head_dim': 16}},
     'turned_hedgehog': {'prepare': ['l2norm'], 'similarity': {'linear': {'features': 'hedgehog'}},
