@@ -184,8 +184,8 @@ def debian_packages(place):
         libraries = {p for p in re.search(r'^build_packages=\(([^)]*)\)', f.read(), flags=re.M)[1].split()
                      if re.match('lib.*-dev$', p)}
     needed_to_build = set(re.findall(r'[\w.-]+', re.search(r'^Build-Depends:((?:\n .*)*)', control, flags=re.M)[1]))
-    # libc6-dev is for every machine. The other two packages are for tests and for clang.
-    missing = libraries - {'libc6-dev', 'libcunit1-dev', 'libomp-19-dev'} - needed_to_build
+    # libc6-dev is for every machine. The other packages are for tests, for clang, and for ranks, which no package has.
+    missing = libraries - {'libc6-dev', 'libcunit1-dev', 'libomp-19-dev', 'libopenmpi-dev'} - needed_to_build
     check(not missing, 'Build-Depends lacks %s' % sorted(missing))
     soname = re.search(r'SONAME.*\[libattnrt\.so\.(\d+)\]',
                        place.run(['readelf', '-d', place.library() + '/libattnrt.so']).stdout)[1]
@@ -194,7 +194,7 @@ def debian_packages(place):
     there = []
     for d, folders, names in os.walk(place.prefix):
         there += [re.sub('^%s/' % re.escape(libraries), 'lib/triplet/',
-                         os.path.relpath(os.path.join(d, n), place.prefix)) for n in names]
+                         os.path.relpath(os.path.join(d, n), place.prefix)) for n in names if not re.search('attnrt_(mpi|ranks)', n)]
     held = []
     for package in packages:
         with open(debian + '/' + package + '.install') as f:
