@@ -475,8 +475,8 @@ def case(folder, suite, draws, numbers):
 def main():
     def more(parser):
         add = parser.add_argument
-        add('--count', type=int, default=260, help='specs (default: 260)')
-        add('--check', type=int, default=65, help='of these, how many are run and checked (default: 65)')
+        add('--count', type=int, default=180, help='specs (default: 180)')
+        add('--check', type=int, default=45, help='of these, how many are run and checked (default: 45)')
         add('--seed', type=int, default=1, help='other specs (default: 1)')
         add('--arrays', type=float, default=draw_spec.READS, metavar='PART',
             help='the part of the specs whose weights may read arrays (default: %(default)s)')
