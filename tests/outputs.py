@@ -584,7 +584,7 @@ def python_knows_the_runtime(place):
         header = f.read()
     codes = {int(n) for n in re.findall(r'ATTN_E\w+ = (-\d+)', header)}
     check(codes and codes == set(made._ERRORS), 'enum attn_error is %s' % sorted(codes))
-    names = re.search(r'enum attn_dtype \{(.*?)\}', header)[1].replace('ATTN_', '').lower().split(',')
+    names = re.search(r'enum attn_dtype \{(.*?)\}', header, re.S)[1].replace('ATTN_', '').lower().split(',')
     check(tuple(n.strip() for n in names) == made._DTYPES, 'enum attn_dtype is %s' % names)
     program = ['#include <attnrt.h>', '#include <stddef.h>', '#include <stdio.h>', 'int main(void) {']
     wanted = []

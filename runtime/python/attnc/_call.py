@@ -19,7 +19,7 @@ _OTHER_NAMES = {"f32": ("float32",), "f64": ("float64",), "f16": ("float16",),
                 "bf16": ("bfloat16", "uint16"), "i32": ("int32",), "u8": ("bool", "uint8")}
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "uint16": 2, "int32": 4, "bool": 1, "uint8": 1}
 _INTEGERS = ("i32", "u8")
-_DTYPES = ("f32", "bf16", "f16", "f64", "i32", "u8")  # enum attn_dtype
+_DTYPES = ("f32", "bf16", "f16", "f64", "i32", "u8", "fp8", "i8", "i8_32", "i8_64", "q8_0", "q4_0")  # enum attn_dtype
 
 _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt.h
     -1: (ValueError, "a size or stride of the problem is negative or too small, heads is not a multiple of kv_heads or "
@@ -41,6 +41,7 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
                       "its state cannot go back that far, or another state cannot be appended there"),
     -15: (ValueError, "states, or results, of this kernel cannot be joined"),
     -16: (ValueError, "a table of tiles is for a mask of another shape or for other tiles, or is no table"),
+    -17: (RuntimeError, "a message between processes was not delivered"),
     -18: (ValueError, "a page's number is out of range, a page is twice in a table or gets tokens of two sequences, or the "
                       "states of this kernel cannot be in pages"),
 }
