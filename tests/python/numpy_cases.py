@@ -66,7 +66,7 @@ def tables_of_tiles(folder):
         refuses(lambda: attnc.tiles_of_mask(mask), TypeError, 'mask is %s; expected an array of bool or uint8 with 2 to 4 '
                 'axes, the last of which are queries and keys' % has)
     # Without a kernel that has a mask, the table needs no compiler.
-    program(folder, 'mask = np.arange(3 * 90 * 150).reshape(3, 90, 150) % 7000 > 3000\n'
+    program(folder, 'mask = np.arange(3 * 90 * 150).reshape(3, 90, 150) %% 7000 > 3000\n'
             'tiles = attnc.tiles_of_mask(mask)\n'
             'assert tiles.table.tobytes() == bytes.fromhex("%s")' % attnc.tiles_of_mask(
                 np.arange(3 * 90 * 150).reshape(3, 90, 150) % 7000 > 3000).table.tobytes().hex(),
