@@ -1,5 +1,5 @@
-/* A search whose parts run as ranks of mpirun or Slurm. Each rank measures its part and stores results in a file of its
-   own, because SQLite's locks are not reliable on network file systems. A rank that ends adds its file to the database,
+/* A search whose parts run as ranks of mpirun or Slurm. Each rank measures its part and stores results in its own file,
+   because SQLite's locks are not reliable on network file systems. A rank that ends adds its file to the database,
    and writes SPEC.tuned.yaml from all results that are there by then. So ranks do not wait for each other. */
 #include "options.h"
 #include "tuning.h"

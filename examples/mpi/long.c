@@ -19,7 +19,7 @@ struct meter {
     struct attn_transport mpi;
     double seconds, bytes;
 };
-/* What a rank says about a kernel. Numbers only, so that MPI can gather it. */
+/* The figures of a rank for a kernel. They are all doubles, so that MPI can gather them. */
 struct report {
     double tokens, seconds, waited, sent, bits;
 };
