@@ -26,7 +26,7 @@ static const struct expr *op(struct module *m, enum expr_op op, const struct exp
 }
 
 /* The operations on one or two reals, but for ELEMENT, which reads an array. Multiplication is listed twice, to be
- * drawn more often. */
+   drawn more often. */
 static enum expr_op of_reals[EXPR_OPS + 1];
 static int reals;
 
