@@ -4239,8 +4239,7 @@ static int open_state(const struct attn_problem *problem, const struct version *
         const struct sequence s = places->sequence[b];
         if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
             s.first > first_needed(&s, 0) || s.length < s.summed || s.draft < s.start || s.draft > s.length ||
-                s.min_length < s.start ||
-            s.min_length > s.length || (!expected.page && s.length - s.first > expected.rows))
+            s.min_length < s.start || s.min_length > s.length || (!expected.page && s.length - s.first > expected.rows))
             return ATTN_ESTATE;
     }
     return 0;

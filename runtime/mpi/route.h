@@ -1,4 +1,5 @@
-/* Which rows of which run travel from rank to rank, and in which order. All ranks compute the same routes. */
+/* The routes of keys: the rows that each rank sends to each other rank, and their order. All ranks compute the same
+   routes. */
 #ifndef ATTNRT_ROUTE_H
 #define ATTNRT_ROUTE_H
 
