@@ -8826,12 +8826,14 @@ static double effort(const struct attn_problem *p, const struct version *v)
     return (double)p->batch * (double)p->heads * of_head;
 }
 
-/* Returns the number of threads with enough work. A thread needs 2^18 multiply-adds, which take about the time to
-   wake it. */
+/* Returns `threads` if there is enough work for them, else 1. Waking threads takes about the time of 2^18
+   multiply-adds,
+   and of 2^15 more for each. A call does not wake a part of the threads: GNU's OpenMP ends those that a call leaves
+   out,
+   and the next call of the caller's program has to start them. */
 static int useful_threads(double multiply_adds, int threads)
 {
-    const double useful = multiply_adds / (1 << 18);
-    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+    return multiply_adds < 2.0 * (1 << 18) + (double)threads * (1 << 15) ? 1 : threads;
 }
 
 /* Sets the number of the tasks of a job. Returns 0 or an error. */
