@@ -3,13 +3,16 @@ call is a torch.autograd.Function, and repeats calls that were checked before (_
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import itertools
 import threading
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
-from ._call import Saved, _Again, _Backward, _calls, _Forward, heads_of_result, key_of_parameters
+from ._call import Saved, _Again, _calls, _Forward, heads_of_result, key_of_parameters
 from ._kernel import Kernel
 
 _Key = Tuple[Any, ...]
@@ -73,104 +76,205 @@ def saved_size(kernel: Kernel, rows: Any) -> Any:
     return info["saved_bytes_a_row"] // size * ((rows + line - 1) // line * line)
 
 
-def key_of(kernel: Kernel, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: Optional[int]) -> Optional[_Key]:
-    """Returns a key for a call that may be differentiated. Returns None if the call has no key."""
+def _seed_in_key(kernel: Kernel, seed: Optional[int]) -> Any:
+    """Returns the seed, or a word if each call may have its own. A seed of random parameters makes arrays."""
+    return "any" if type(seed) is int and 0 <= seed < 1 << 64 and not any(p.from_seed for p in kernel.parameters) else seed
+
+
+_Plain = (Tensor, torch.nn.Parameter)
+
+
+def key_of(kernel: Kernel, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: Optional[int],
+           rows_first: bool = False) -> Optional[_Key]:
+    """Returns a key for a call with plain tensors (_call.py). Its first element is True if gradients are wanted.
+    Returns None if the call has no key."""
     for a in (q, k, v):
-        if not isinstance(a, Tensor) or not a.is_cpu or a.layout is not _strided or a.is_neg():
+        if type(a) not in _Plain or not a.is_cpu or a.layout is not _strided or a.is_neg():
             return None
-    parameters = key_of_parameters(given, gradients=True)
-    if parameters is None:
+    if forward_ad._current_level >= 0:
         return None
-    return (kernel, "gradients", q.shape, k.shape, v.shape, q.stride(), k.stride(), v.stride(), q.dtype, k.dtype, v.dtype,
-            seed, torch.get_num_threads(), *parameters)
+    parameters: Optional[_Key] = ()
+    wanted: bool = q.requires_grad or k.requires_grad or v.requires_grad
+    if given:
+        parameters = key_of_parameters(given, gradients=True)
+        if parameters is None:
+            return None
+        wanted = wanted or any(type(a) in _Plain and a.requires_grad for a in given.values())
+    return (wanted and torch.is_grad_enabled(), kernel, q.shape, k.shape, v.shape, q.stride(), k.stride(), v.stride(),
+            q.dtype, k.dtype, v.dtype, _seed_in_key(kernel, seed), torch.get_num_threads(), rows_first, *parameters)
 
 
-def known(key: Optional[_Key]) -> Any:
-    """Returns the call of forward with this key. Returns None if it has not been made."""
-    return None if key is None else _calls().known(key)
+def known(key: _Key) -> Any:
+    """Returns the call with this key. Returns None if it has not been made."""
+    return _calls().known(key)
 
 
-def attend(kernel: Kernel, key: _Key, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor,
-           given: Mapping[str, Any]) -> Tensor:
-    """Makes a call that can be differentiated. The caller has checked it, unless the key is known."""
-    made: Any = _Attend.apply(kernel, key, seed, given, q, k, v,  # type: ignore[no-untyped-call]
-                              *(value for value in given.values() if isinstance(value, Tensor)))
-    return made  # type: ignore[no-any-return]
+_numbers = itertools.count()
+
+
+class _Attended(_Forward):
+    """A call of forward() that can be differentiated."""
+
+    def __init__(self, call: Any, function: Any, target: Any, q: Tensor, saved: Tensor) -> None:
+        super().__init__(call, function, target, q, ())
+        self.saved_like, self.number = saved, next(_numbers)
+
+
+class Way(NamedTuple):
+    """The common parts of calls of attend() with the same key."""
+
+    kernel: Kernel
+    key: _Key
+    again: Any  # the known call with this key, or None
+    rows_first: bool
+
+
+def attend(way: Way, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor, given: Mapping[str, Any]) -> Tensor:
+    """Makes a call that can be differentiated, where no transformation of functorch is active. If the call is not known,
+    the caller has checked it. Returns [B, H, n, E], or [B, n, H, E] with rows_first."""
+    tensors = [value for value in given.values() if isinstance(value, Tensor)] if given else ()
+    made: Tensor = _apply(way, seed, given, q, k, v, *tensors)
+    return made
 
 
 class _Attend(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, kernel: Kernel, key: _Key, seed: Optional[int], given: Mapping[str, Any],
-                q: Tensor, k: Tensor, v: Tensor, *tensors: Tensor) -> Tensor:
-        binding, again = kernel._with_gradients(), _calls().known(key)
-        if again is None:
-            rows = q.shape[0] * heads_of_result(q, None if kernel.values_are_keys else v) * q.shape[2]
-            sums = torch.float64 if kernel.dtype == "f64" else torch.float32
-            saved = torch.zeros(saved_size(kernel, rows), dtype=sums)
-            detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
-            out, call, target = binding._forward(q.detach(), k.detach(), v.detach(), detached, seed, None,
-                                                 torch.get_num_threads(), Kept(saved))
-            if 0 not in target.shape and not call.copies:
-                again = _Forward(call, binding.forward_function, target, q, ())
-                again.saved_like = saved  # type: ignore[attr-defined]
-                _calls().put(key, again)
-        else:
+    def forward(ctx: Any, way: Way, seed: Optional[int], given: Mapping[str, Any], q: Tensor, k: Tensor, v: Tensor,
+                *tensors: Tensor) -> Tensor:
+        again = way.again
+        if again is not None:
             saved = torch.empty_like(again.saved_like)
-            out = again.call(q, k, v, given, saved.data_ptr())
+            out = again.call(q, k, v, given, saved.data_ptr(), seed)
+        else:
+            out, saved, again = _attend_first(way, seed, given, q, k, v)
         ctx.save_for_backward(q, k, v, out, saved, *tensors)
-        ctx.kernel, ctx.key, ctx.seed = kernel, key, seed
-        ctx.given = {name: None if isinstance(value, Tensor) else value for name, value in given.items()}
-        ctx.tensors = [name for name, value in given.items() if isinstance(value, Tensor)]
+        names = [name for name, value in given.items() if isinstance(value, Tensor)] if tensors else ()
+        if given:
+            given = {name: None if isinstance(value, Tensor) else value for name, value in given.items()}
+        ctx.of = way, seed, given, names, None if again is None else again.number
         return out  # type: ignore[no-any-return]
 
     @staticmethod
     def backward(ctx: Any, dout: Tensor) -> Any:
         q, k, v, out, saved, *tensors = ctx.saved_tensors
-        needs = ctx.needs_input_grad
-        of_tensors = dict(zip(ctx.tensors, needs[7:]))
-        given = {**ctx.given, **dict(zip(ctx.tensors, tensors))}
-        wanted = (*needs[4:7], *(of_tensors.get(p.name, False) for p in ctx.kernel._with_gradients().learned))
-        if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
-            dout = dout.contiguous()  # the gradient of a sum, for example, is an expanded tensor with stride 0
-        gradients = _gradients if not torch.is_grad_enabled() and is_undisturbed() else _by_operator
-        results = gradients(ctx, (q, k, v, out, dout), saved, given, wanted)
-        by_name = dict(zip((p.name for p in ctx.kernel._with_gradients().learned), results[3:]))
-        return (None, None, None, None, *results[:3], *(by_name.get(name) for name in ctx.tensors))
+        way, seed, given, names, number = ctx.of
+        wanted = ctx.needs_input_grad[3:]
+        if names:
+            given = {**given, **dict(zip(names, tensors))}
+            of_tensors = dict(zip(names, wanted[3:]))
+            wanted = (*wanted[:3], *(of_tensors.get(p.name, False) for p in way.kernel._with_gradients().learned))
+        if way.rows_first:
+            out, dout = out.transpose(1, 2), dout.transpose(1, 2)
+        strides = dout.stride()
+        if strides[-1] != 1 and dout.shape[-1] > 1 or 0 in strides or dout.is_neg():
+            dout = dout.resolve_neg().contiguous()  # the gradient of a sum, for example, is an expanded tensor with stride 0
+            strides = dout.stride()
+        inputs = q, k, v, out, dout
+        if torch.is_grad_enabled() or not is_undisturbed():
+            results = _by_operator(way.kernel, seed, inputs, saved, given, wanted)
+        else:
+            name = number, strides, wanted
+            again = _calls().known(name)
+            if again is not None:
+                results = again.call(inputs, saved, given, seed)
+            else:
+                results = _gradients(way.kernel, seed, name, inputs, saved, given, wanted)
+        if not names:
+            return (None, None, None, *results)
+        by_name = dict(zip((p.name for p in way.kernel._with_gradients().learned), results[3:]))
+        return (None, None, None, *results[:3], *(by_name.get(name) for name in names))
 
 
-def _by_operator(ctx: Any, inputs: Tuple[Tensor, ...], saved: Tensor, given: Mapping[str, Any],
-                 wanted: Sequence[bool]) -> List[Optional[Tensor]]:
+def _attend_first(way: Way, seed: Optional[int], given: Mapping[str, Any], q: Tensor, k: Tensor,
+                  v: Tensor) -> Tuple[Tensor, Tensor, Any]:
+    """Makes a call that is not known, and keeps it. Returns its result, the saved values, and the call or None."""
+    kernel, again, heads = way.kernel, None, heads_of_result(q, None if way.kernel.values_are_keys else v)
+    binding = kernel._with_gradients()
+    sums = torch.float64 if kernel.dtype == "f64" else torch.float32
+    saved = torch.zeros(saved_size(kernel, q.shape[0] * heads * q.shape[2]), dtype=sums)
+    detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
+    out = q.new_empty(q.shape[0], q.shape[2], heads, kernel.value_dim) if way.rows_first else None
+    made, call, target = binding._forward(q.detach(), k.detach(), v.detach(), detached, seed,
+                                          None if out is None else out.transpose(1, 2), torch.get_num_threads(), Kept(saved))
+    if 0 not in target.shape and not call.copies:
+        again = _Attended(call, binding.forward_function, target, q, saved)
+        if out is not None:
+            shape = out.shape
+            again.empty = lambda a: a.new_empty(shape)
+        _calls().put(way.key, again)
+    return made if out is None else out, saved, again
+
+
+# Function.apply() itself looks for functorch and for default arguments. The apply() of its base class does not.
+_apply: Any = super(torch.autograd.Function, _Attend).apply  # type: ignore[misc]
+
+
+def _by_operator(kernel: Kernel, seed: Optional[int], inputs: Tuple[Tensor, ...], saved: Tensor,
+                 given: Mapping[str, Any], wanted: Sequence[bool]) -> List[Optional[Tensor]]:
     """Does the same as _gradients for create_graph=True and vmap. The operator reports second derivatives as an
     error."""
     from .torch import _as_tensors, _backward
 
     q, k, v, out, dout = inputs
-    parameters, tables = _as_tensors(ctx.kernel, [given.get(p.name) for p in ctx.kernel.parameters])
-    each = iter(_backward(ctx.kernel._text, dout, q, k, v, out, saved, parameters, tables, None, ctx.seed, list(wanted),
-                          None))
+    parameters, tables = _as_tensors(kernel, [given.get(p.name) for p in kernel.parameters])
+    each = iter(_backward(kernel._text, dout, q, k, v, out, saved, parameters, tables, None, seed, list(wanted), None))
     return [next(each) if is_wanted else None for is_wanted in wanted]
 
 
-def _gradients(ctx: Any, inputs: Tuple[Tensor, ...], saved: Tensor, given: Mapping[str, Any],
-               wanted: Sequence[bool]) -> List[Optional[Tensor]]:
+class _Backward(_Again):
+    """A call of backward(), with new tensors for the gradients that are wanted."""
+
+    def __init__(self, call: Any, function: Any, like: Tensor, gradients: Any, wanted: Sequence[bool]) -> None:
+        super().__init__(call, function, like)
+        self.wanted, self.unaligned = wanted[:3], like.element_size() - 1
+        self.learned = [p.name if is_wanted else None for p, is_wanted in zip(call.binding.learned, wanted[3:])]
+        self.of_learned, self.addresses = gradients, ctypes.addressof(gradients) if self.learned else None
+
+    def call(self, inputs: Tuple[Tensor, ...], saved: Tensor, given: Mapping[str, Any],
+             seed: Optional[int]) -> List[Optional[Tensor]]:
+        """`inputs` are q, k, v, out and dout. Returns the gradients with respect to q, k, v and learned parameters."""
+        q, k, v, out, dout = inputs
+        (of_q, of_k, of_v), learned = self.wanted, self.learned
+        dq, dk, dv = _empty(q) if of_q else None, _empty(k) if of_k else None, _empty(v) if of_v else None
+        results = [dq, dk, dv]
+        at_q, at_k, at_v, at_out, at_dout = q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), dout.data_ptr()
+        if (at_q | at_k | at_v | at_out | at_dout) & self.unaligned:
+            self.refuse("an array")
+        if given:
+            self.fill(given)
+        for number, name in enumerate(learned):
+            made = None if name is None else torch.empty_like(given[name], memory_format=_contiguous)
+            self.of_learned[number] = None if made is None else made.data_ptr()
+            results.append(made)
+        if seed is not None:
+            self.problem.seed = seed
+        self.problem.saved = saved.data_ptr()
+        error = self.function(
+            self.problem_address, self.params, at_q, at_k, at_v, at_out, at_dout, None if dq is None else dq.data_ptr(),
+            None if dk is None else dk.data_ptr(), None if dv is None else dv.data_ptr(), self.addresses, self.room())
+        if error:
+            self.binding.check(error)
+        return results
+
+
+def _empty(a: Tensor) -> Tensor:
+    """Returns a new tensor for the gradient of a. Its axes are in the same order in memory, unless rows would not be
+    contiguous."""
+    made = torch.empty_like(a)
+    return made if made.stride(-1) == 1 else torch.empty_like(a, memory_format=_contiguous)
+
+
+def _gradients(kernel: Kernel, seed: Optional[int], key: _Key, inputs: Tuple[Tensor, ...], saved: Tensor,
+               given: Mapping[str, Any], wanted: Sequence[bool]) -> List[Optional[Tensor]]:
     """Returns the gradients with respect to q, k, v and the learned parameters. A gradient that is not wanted is
-    None."""
-    binding = ctx.kernel._with_gradients()
-    dout = inputs[4]
-    key = (*ctx.key, "backward", dout.stride(), wanted)
-    again: Any = _calls().known(key)
-    if again is not None:
-        targets = [torch.empty_like(a, memory_format=_contiguous) if is_wanted else None
-                   for a, is_wanted in zip(inputs, wanted[:3])]
-        learned = [torch.empty_like(given[p.name], memory_format=_contiguous) if is_wanted else None
-                   for p, is_wanted in zip(binding.learned, wanted[3:])]
-        again.call(inputs, saved.data_ptr(), given, targets, learned)
-        return targets + learned
+    None. The call is kept by the key, whose first element is None if forward was not kept."""
+    binding = kernel._with_gradients()
     names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
     detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
-    result, call, gradients = binding._backward(*(a.detach() for a in inputs), detached, ctx.seed, Kept(saved), names, {},
+    targets = {name: _empty(a.detach()) for name, a in zip(binding.gradients[:3], inputs) if name in names}
+    result, call, gradients = binding._backward(*(a.detach() for a in inputs), detached, seed, Kept(saved), names, targets,
                                                 torch.get_num_threads())
-    if not call.copies and not any(0 in a.shape for a in inputs):
-        made: _Again = _Backward(call, binding.kernel.backward, inputs[0], gradients)
+    if key[0] is not None and not call.copies and not any(0 in a.shape for a in inputs):
+        made = _Backward(call, binding.kernel.backward, inputs[0], gradients, wanted)
         _calls().put(key, made)
     return [getattr(result, name, None) for name in binding.gradients]

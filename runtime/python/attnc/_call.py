@@ -1151,7 +1151,7 @@ class _Again:
         self.binding, self.problem, self.params, self.keep = call.binding, call.problem, call.params, call.keep
         self.problem_address, self.team = ctypes.byref(self.problem), self.problem.team
         self.bytes = self.problem.workspace_bytes
-        self.function, self.library = function, self.binding.library
+        self.function, self.library, self.gnu = function, self.binding.library, self.binding.gnu
         self.address = _address_in_library(like)
         self.params_memory = call.params_memory
         # Each entry has the name of a parameter and the place to fill in. The place is the memory of a number, or the
@@ -1181,12 +1181,15 @@ class _Again:
         raise ValueError(f"{self.binding.name}: {names} is not aligned: its address must be a multiple of the size of an "
                          "element")
 
-    def run(self, *arguments: Any) -> None:
-        if self.binding.gnu:
+    def room(self) -> int:
+        """Returns the address of a workspace."""
+        if self.gnu:
             self.binding.check_fork(self.problem)
         room = getattr(_local, "room", None)
-        at = room.address if room is not None and room.size >= self.bytes else _room().of(self.bytes)
-        error = self.function(self.problem_address, self.params, *arguments, at)
+        return room.address if room is not None and room.size >= self.bytes else _room().of(self.bytes)
+
+    def run(self, *arguments: Any) -> None:
+        error = self.function(self.problem_address, self.params, *arguments, self.room())
         if error:
             self.binding.check(error)
 
@@ -1208,7 +1211,8 @@ class _Forward(_Again):
             if shape == tuple(q.shape):  # empty_like takes half the time of new_empty
                 self.empty = functools.partial(torch.empty_like, memory_format=torch.contiguous_format)
 
-    def call(self, q: Any, k: Any, v: Any, given: Mapping[str, Any] | None = None, saved: int | None = None) -> Any:
+    def call(self, q: Any, k: Any, v: Any, given: Mapping[str, Any] | None = None, saved: int | None = None,
+             seed: int | None = None) -> Any:
         address, out = self.address, self.empty(q)
         at_q, at_k, at_v = address(q), address(k), address(v)
         if (at_q | at_k | at_v) & self.unaligned:
@@ -1217,32 +1221,12 @@ class _Forward(_Again):
             self.fill(given)
         if saved is not None:
             self.problem.saved = saved
-        self.run(at_q, at_k, at_v, address(out), *self.state)
+        if seed is not None:
+            self.problem.seed = seed
+        error = self.function(self.problem_address, self.params, at_q, at_k, at_v, address(out), *self.state, self.room())
+        if error:
+            self.binding.check(error)
         return out
-
-
-class _Backward(_Again):
-    """A call of backward() with tensors, for all gradients that a list of names asks for."""
-
-    def __init__(self, call: _Call, function: Callable[..., int], like: Any, gradients: Any) -> None:
-        super().__init__(call, function, like)
-        self.gradients, self.of_parameters = gradients, ctypes.addressof(gradients)
-        self.unaligned = _BYTES[call.read[0].dtype] - 1
-
-    def call(self, inputs: Sequence[Any], saved: int, given: Mapping[str, Any], targets: Sequence[Any],
-             of_parameters: Sequence[Any]) -> None:
-        """`inputs` are q, k, v, out and dout. `targets` are dq, dk and dv, or None for a gradient that is not wanted.
-        `of_parameters` are the targets of learned parameters."""
-        addresses = [self.address(a) for a in inputs]
-        for at in addresses:
-            if at & self.unaligned:
-                self.refuse("an array")
-        self.fill(given)
-        for number, target in enumerate(of_parameters):
-            self.gradients[number] = target is not None and target.data_ptr() or None
-        self.problem.saved = saved
-        self.run(*addresses, *(target is not None and target.data_ptr() or None for target in targets),
-                 self.of_parameters if of_parameters else None)
 
 
 class Calls:

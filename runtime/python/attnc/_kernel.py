@@ -4,6 +4,7 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import html
+import importlib
 import json
 import math
 import os
@@ -46,6 +47,16 @@ class Parameter:
     shape: tuple[int | str, ...]
     from_seed: str | None
     initial: str | None
+
+
+_torch: Any = None  # the module attnc.torch, once it is imported
+
+
+def _bridge() -> Any:
+    """Returns the module attnc.torch."""
+    if _torch is None:
+        importlib.import_module(".torch", __package__)
+    return _torch
 
 
 class Kernel:
@@ -377,9 +388,12 @@ class Kernel:
         device or stride, RuntimeError if the machine cannot run the kernel."""
         arrays: tuple[Any, Any, Any] = q, k, v
         made: AnyArray
-        self._check_values(v)
-        self._binding.check_stored()
-        given = self._given(parameters, query_start)
+        binding = self._binding
+        if binding.values_are_keys:
+            self._check_values(v)
+        if binding.takes_stored:
+            binding.check_stored()
+        given = self._given(parameters, query_start) if parameters or query_start is not None else self._none
         if threads is not None:
             threads = check_threads(threads)
         if statistics is not False:
@@ -394,16 +408,15 @@ class Kernel:
                 count = sys.modules["torch"].get_num_threads()
             made = self._with_statistics().forward(*arrays, given, self._seed(seed), out,
                                                    count if threads is None else threads, saved, statistics)
-        elif _is(q, "torch", "Tensor"):
-            from . import torch as bridge
-
-            made = bridge.call(self, *arrays, self._seed(seed), out, threads, given)  # type: ignore
+        elif _torch is not None and isinstance(q, _torch.Tensor) or _is(q, "torch", "Tensor"):
+            made = _bridge().call(self, q, k, v, seed if seed is None else self._seed(seed), out, threads, given)
         elif _is(q, "jax", "Array"):
             from . import jax as bridge_jax
 
             made = bridge_jax.call(self, *arrays, self._seed(seed), out, threads, given, query_start)
         else:
-            binding = self._binding if saved is None else self._with_gradients()
+            if saved is not None:
+                binding = self._with_gradients()
             made = binding.forward(*arrays, given, self._seed(seed), out, threads or 0, saved)
         return made
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ._compiler import Source
 from ._kernel import Kernel
-from ._model_call import run
+from ._model_call import run, run_differentiable
 from ._model_mask import FAR, Mask
 from ._traits import _Axes, Traits, spec_of
 from .torch import _WORDS, _constant, _constant_size, _forward, _is_eager, _kernel_of, drawn_seed
@@ -172,11 +172,18 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     traits = Traits(softcap is not None, s_aux is not None, axes, mask.ids is not None, mask.kept is not None, seen,
                     dropout)
     query, key, value = [a if a.stride(-1) == 1 else a.contiguous() for a in (query, key, value)]
-    if not dropout and _wanted is None and not torch.compiler.is_compiling():
+    if _wanted is None and not torch.compiler.is_compiling():
         tensors = [query, key, value, *[a for a in numbers.values() if isinstance(a, Tensor)]]
-        if _is_eager(*tensors) and not (torch.is_grad_enabled() and any([a.requires_grad for a in tensors])):
+        if _is_eager(*tensors):
             kernel, names = _kernel_for(traits, query.shape[3], value.shape[3], query.dtype)
-            return run(kernel, query, key, value, {name: numbers[name] for name in names}), None
+            given = {name: numbers[name] for name in names}
+            made: Optional[Tensor]
+            if torch.is_grad_enabled() and any([a.requires_grad for a in tensors]):
+                made = run_differentiable(kernel, query, key, value, given, int(drawn_seed()) if dropout else None)
+            else:
+                made = None if dropout else run(kernel, query, key, value, given)
+            if made is not None:
+                return made, None
     text = _text(tuple(traits), _constant_size(query.shape[3]), _constant_size(value.shape[3]), _WORDS[query.dtype])
     return _call(text, query, key, value, numbers, dropout > 0), None
 

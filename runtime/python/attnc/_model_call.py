@@ -1,4 +1,5 @@
-"""Calls of one kernel that differ in their arrays and in the number of keys, as layers and tokens of a model do."""
+"""Calls by layers of models, outside graphs of torch.compile. Without gradients, the layers and tokens of a model share a
+prepared call: they differ in arrays and in the number of keys."""
 from __future__ import annotations
 
 import ctypes
@@ -7,6 +8,7 @@ from typing import Any, List, Mapping, Optional, Tuple
 import torch
 from torch import Tensor
 
+from . import _autograd
 from ._call import _BYTES, _Again, _Call, _calls, heads_of_result
 from ._kernel import Kernel
 
@@ -62,3 +64,12 @@ def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mappin
     if not call.copies:
         calls.put(name, _Prepared(call, query, key.shape[2], given))
     return out
+
+
+def run_differentiable(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any],
+                       seed: Optional[int] = None) -> Optional[Tensor]:
+    """Does the same as run() for a call with gradients. Returns None if an operator has to make the call."""
+    name = _autograd.key_of(kernel, query, key, value, given, seed, True)
+    if name is None or not name[0] or not query.numel() or not key.numel():
+        return None
+    return _autograd.attend(_autograd.Way(kernel, name, _autograd.known(name), True), seed, query, key, value, given)

@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ._compiler import Source
-from ._model_call import run
+from ._model_call import run, run_differentiable
+from ._traits import recurrent_spec
 from .torch import _constant, _constant_size, _forward, _is_eager, _kernel_of
 
 _SHORT = 128  # with fewer tokens, PyTorch is as fast as a kernel
@@ -28,16 +29,7 @@ class Rule(NamedTuple):
 
 @functools.lru_cache(maxsize=None)
 def _known_text(rule: Rule, head_dim: int, value_dim: int) -> str:
-    arrays: Dict[str, Any] = {"gate": {"shape": ["B", "Nk", "H", "D"] if rule.by_element else ["B", "H", "Nk"]}}
-    spec: Dict[str, Any] = {
-        "mask": "causal", "normalize": "none", "similarity": {"linear": {"features": "identity"}}, "arrays": arrays,
-        "decay": {"log": "gate[b][t][h][d]" if rule.by_element else "gate[b][h][t]"},
-        "shape": {"head_dim": head_dim, "value_dim": value_dim}}
-    if rule.delta:
-        spec["prepare"] = [*([{"l2norm": {"eps": 1e-6}}] if rule.normalises else []), {"scale": {"by": head_dim ** -0.5}}]
-        arrays["rate"] = {"shape": ["B", "H", "Nk"]}
-        spec["delta"] = {"rate": "rate[b][h][t]"}
-    source = Source.of(spec)
+    source = Source.of(recurrent_spec(*rule, head_dim, value_dim))
     return json.dumps([source.operand, source.text, *source.settings])
 
 
@@ -62,9 +54,12 @@ def _call(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, r
     query, key, value = ((a if a.stride(-1) == 1 else a.contiguous()).transpose(1, 2) for a in (query, key, value))
     arrays = [given[name] for name in _names(text)]
     needs = torch.is_grad_enabled() and any(a.requires_grad for a in (query, key, value, *arrays))
-    if not needs and not torch.compiler.is_compiling() and _is_eager(query, key, value, *arrays):
-        return run(_kernel_of(text), query, key, value, given)
-    made: Tensor = _forward(text, query, key, value, arrays, [], None, None, needs, None)[0]
+    if not torch.compiler.is_compiling() and _is_eager(query, key, value, *arrays):
+        call: Callable[..., Optional[Tensor]] = run_differentiable if needs else run
+        made = call(_kernel_of(text), query, key, value, given)
+        if made is not None:
+            return made
+    made = _forward(text, query, key, value, arrays, [], None, None, needs, None)[0]
     return made.transpose(1, 2)
 
 

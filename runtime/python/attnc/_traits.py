@@ -1,5 +1,5 @@
-"""Specs of softmax attention whose scale, cap, window and padding are arguments of a call. transformers, PyTorch and JAX
-call their kernels, and the wheel contains the usual ones."""
+"""Specs of softmax attention whose scale, cap, window and padding are arguments of a call, and of the linear recurrences
+of transformers. transformers, PyTorch and JAX call their kernels, and the wheel contains the usual ones."""
 from __future__ import annotations
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
@@ -51,4 +51,18 @@ def spec_of(traits: Traits, head_dim: int, value_dim: int, dtype: str) -> Dict[s
         made["normalize"] = {"sink": element("sink", ("H",))}
     if traits.dropout:
         made["dropout"] = traits.dropout
+    return made
+
+
+def recurrent_spec(delta: bool, by_element: bool, normalises: bool, head_dim: int, value_dim: int) -> Dict[str, Any]:
+    """Returns the spec of a recurrence (Rule of _model_recurrent.py)."""
+    arrays: Dict[str, Any] = {"gate": {"shape": ["B", "Nk", "H", "D"] if by_element else ["B", "H", "Nk"]}}
+    made: Dict[str, Any] = {
+        "mask": "causal", "normalize": "none", "similarity": {"linear": {"features": "identity"}}, "arrays": arrays,
+        "decay": {"log": "gate[b][t][h][d]" if by_element else "gate[b][h][t]"},
+        "shape": {"head_dim": head_dim, "value_dim": value_dim}}
+    if delta:
+        made["prepare"] = [*([{"l2norm": {"eps": 1e-6}}] if normalises else []), {"scale": {"by": head_dim ** -0.5}}]
+        arrays["rate"] = {"shape": ["B", "H", "Nk"]}
+        made["delta"] = {"rate": "rate[b][h][t]"}
     return made

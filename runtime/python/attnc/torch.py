@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import sys
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 import torch
@@ -12,10 +13,11 @@ from torch.autograd import forward_ad
 from torch.overrides import TorchFunctionMode
 
 from . import _autograd
-from ._autograd import OF_PARALLEL, Kept, is_undisturbed, parallel, saved_size, within
+from ._autograd import OF_PARALLEL, Kept, Way, is_undisturbed, parallel, saved_size, within
 from ._call import (_INTEGERS, MaskTiles, _has_tangent, _is_number, heads_of_result, key_of, key_of_tensors,
                     words_of_heads)
 from ._compiler import Source, Spec, settings_of
+from . import _kernel as _kernels
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
 
 __all__ = ["Attention", "ContextParallel", "MultiheadAttention", "Replacement", "Untranslatable", "flex_attention",
@@ -23,6 +25,7 @@ __all__ = ["Attention", "ContextParallel", "MultiheadAttention", "Replacement", 
 
 _DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
            "i32": torch.int32, "u8": torch.bool}
+_kernels._torch = sys.modules[__name__]  # calls of kernels look there, which is faster than an import
 _WORDS = {dtype: word for word, dtype in _DTYPES.items() if word not in _INTEGERS}
 
 # ---- names of kernels: operators take strings, and compiled graphs store them
@@ -355,28 +358,27 @@ def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, given: Mapping[st
 def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
          given: Mapping[str, Any]) -> Tensor:
     """Implements Kernel.__call__ for tensors."""
-    if not torch.compiler.is_compiling() and parallel.now is not None:
-        made: Tensor = parallel.now.call(kernel, lambda: _call(kernel, q, k, v, seed, out, threads, given))
+    if v is None:
+        v = _values(kernel, k, v)
+    if torch.compiler.is_compiling():
+        return _call(kernel, None, q, k, v, seed, out, threads, given)
+    key: Any = None
+    if out is None and threads is None and is_undisturbed() and not torch.is_autocast_enabled("cpu"):
+        key = _autograd.key_of(kernel, q, k, v, given, seed)
+        again = None if key is None else _autograd.known(key)
+        if again is not None:
+            if key[0]:
+                return _autograd.attend(Way(kernel, key, again, False), seed, q, k, v, given)
+            return again.call(q, k, v, given, None, seed)  # type: ignore[no-any-return]
+    if parallel.now is not None:
+        made: Tensor = parallel.now.call(kernel, lambda: _call(kernel, None, q, k, v, seed, out, threads, given))
         return made
-    return _call(kernel, q, k, v, seed, out, threads, given)
+    return _call(kernel, key, q, k, v, seed, out, threads, given)
 
 
-def _call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
+def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
           given: Mapping[str, Any]) -> Tensor:
-    v = _values(kernel, k, v)
-    again: Any = None
-    if (out is None and threads is None and not torch.compiler.is_compiling() and not torch.is_autocast_enabled("cpu")
-            and is_undisturbed()):
-        binding, cores = kernel._binding, torch.get_num_threads()
-        key = key_of(binding, q, k, v, given, seed, cores) if given else key_of_tensors(binding, q, k, v, seed, cores)
-        if key is not None:  # forward_again makes all checks of arrays, in less time than the code below
-            if given is not kernel._none and _autograd.known(key) is None:
-                _check_parameters(kernel, *_as_tensors(kernel, [given[p.name] for p in kernel.parameters]))
-            return binding.forward_again(key, q, k, v, given, seed, cores)  # type: ignore[no-any-return]
-        if torch.is_grad_enabled() and forward_ad._current_level < 0 and _is_eager(q, k, v):
-            again = _autograd.key_of(kernel, q, k, v, given, seed)
-            if _autograd.known(again) is not None:
-                return _autograd.attend(kernel, again, seed, q, k, v, given)
+    """Checks a call, and makes it. It is kept by the key if it has one (_autograd.py)."""
     _refuse_tangents(kernel.name, q, k, v, *given.values())
     _on_the_cpu(kernel, q=q, k=k, v=v, **{p.keyword: given[p.name] for p in kernel.parameters})
     if torch.is_autocast_enabled("cpu") and isinstance(k, Tensor) and isinstance(v, Tensor) and out is None:
@@ -397,10 +399,14 @@ def _call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: A
             raise ValueError(f"{kernel.name}: out= and threads= are for calls without gradients; torch.no_grad() makes "
                              "one, and torch.set_num_threads() sets threads")
         return _directly(kernel, q, k, v, _given(kernel, parameters, tables, start), seed, out, threads)
+    if key is not None and _is_eager(*parameters):
+        if differentiable:
+            return _autograd.attend(Way(kernel, key, None, False), seed, q, k, v, given)
+        detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
+        return kernel._binding.forward_again(  # type: ignore[no-any-return]
+            key, q.detach(), k.detach(), v.detach(), detached, seed, torch.get_num_threads())
     if not differentiable and not torch.compiler.is_compiling() and _is_eager(q, k, v, *parameters):
         return _directly(kernel, q, k, v, _given(kernel, parameters, tables, start), seed)
-    if differentiable and again is not None and _is_eager(*parameters):
-        return _autograd.attend(kernel, again, seed, q, k, v, given)
     return _forward(  # type: ignore[no-any-return]
         kernel._text, q, k, v, parameters, tables, start, seed, differentiable, None)[0]
 
