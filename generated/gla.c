@@ -8827,10 +8827,8 @@ static double effort(const struct attn_problem *p, const struct version *v)
 }
 
 /* Returns `threads` if there is enough work for them, else 1. Waking threads takes about the time of 2^18
-   multiply-adds,
-   and of 2^15 more for each. A call does not wake a part of the threads: GNU's OpenMP ends those that a call leaves
-   out,
-   and the next call of the caller's program has to start them. */
+   multiply-adds, and of 2^15 more for each. A call does not wake a part of the threads: GNU's OpenMP ends those that a
+   call leaves out, and the next parallel loop of the caller's program has to start them. */
 static int useful_threads(double multiply_adds, int threads)
 {
     return multiply_adds < 2.0 * (1 << 18) + (double)threads * (1 << 15) ? 1 : threads;

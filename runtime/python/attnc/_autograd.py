@@ -1,5 +1,5 @@
-"""Gradients of eager calls with tensors. PyTorch's Python code for operators takes longer than many kernels, so an eager
-call is a torch.autograd.Function, and repeats calls that were checked before (_call.py)."""
+"""Gradients of eager calls with tensors. PyTorch's Python code for operators takes longer than many kernels, so an
+eager call is a torch.autograd.Function, and repeats calls that were checked before (_call.py)."""
 from __future__ import annotations
 
 import contextlib
@@ -78,7 +78,9 @@ def saved_size(kernel: Kernel, rows: Any) -> Any:
 
 def _seed_in_key(kernel: Kernel, seed: Optional[int]) -> Any:
     """Returns the seed, or a word if each call may have its own. A seed of random parameters makes arrays."""
-    return "any" if type(seed) is int and 0 <= seed < 1 << 64 and not any(p.from_seed for p in kernel.parameters) else seed
+    if type(seed) is not int or not 0 <= seed < 1 << 64 or any(p.from_seed for p in kernel.parameters):
+        return seed
+    return "any"
 
 
 _Plain = (Tensor, torch.nn.Parameter)
@@ -130,8 +132,8 @@ class Way(NamedTuple):
 
 
 def attend(way: Way, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor, given: Mapping[str, Any]) -> Tensor:
-    """Makes a call that can be differentiated, where no transformation of functorch is active. If the call is not known,
-    the caller has checked it. Returns [B, H, n, E], or [B, n, H, E] with rows_first."""
+    """Makes a call that can be differentiated, where no transformation of functorch is active. If the call is not
+    known, the caller has checked it. Returns [B, H, n, E], or [B, n, H, E] with rows_first."""
     tensors = [value for value in given.values() if isinstance(value, Tensor)] if given else ()
     made: Tensor = _apply(way, seed, given, q, k, v, *tensors)
     return made
@@ -167,7 +169,7 @@ class _Attend(torch.autograd.Function):
             out, dout = out.transpose(1, 2), dout.transpose(1, 2)
         strides = dout.stride()
         if strides[-1] != 1 and dout.shape[-1] > 1 or 0 in strides or dout.is_neg():
-            dout = dout.resolve_neg().contiguous()  # the gradient of a sum, for example, is an expanded tensor with stride 0
+            dout = dout.resolve_neg().contiguous()  # the gradient of a sum is an expanded tensor with stride 0
             strides = dout.stride()
         inputs = q, k, v, out, dout
         if torch.is_grad_enabled() or not is_undisturbed():
@@ -194,8 +196,9 @@ def _attend_first(way: Way, seed: Optional[int], given: Mapping[str, Any], q: Te
     saved = torch.zeros(saved_size(kernel, q.shape[0] * heads * q.shape[2]), dtype=sums)
     detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
     out = q.new_empty(q.shape[0], q.shape[2], heads, kernel.value_dim) if way.rows_first else None
-    made, call, target = binding._forward(q.detach(), k.detach(), v.detach(), detached, seed,
-                                          None if out is None else out.transpose(1, 2), torch.get_num_threads(), Kept(saved))
+    made, call, target = binding._forward(
+        q.detach(), k.detach(), v.detach(), detached, seed, None if out is None else out.transpose(1, 2),
+        torch.get_num_threads(), Kept(saved))
     if 0 not in target.shape and not call.copies:
         again = _Attended(call, binding.forward_function, target, q, saved)
         if out is not None:
@@ -272,8 +275,8 @@ def _gradients(kernel: Kernel, seed: Optional[int], key: _Key, inputs: Tuple[Ten
     names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
     detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
     targets = {name: _empty(a.detach()) for name, a in zip(binding.gradients[:3], inputs) if name in names}
-    result, call, gradients = binding._backward(*(a.detach() for a in inputs), detached, seed, Kept(saved), names, targets,
-                                                torch.get_num_threads())
+    result, call, gradients = binding._backward(*(a.detach() for a in inputs), detached, seed, Kept(saved), names,
+                                                targets, torch.get_num_threads())
     if key[0] is not None and not call.copies and not any(0 in a.shape for a in inputs):
         made = _Backward(call, binding.kernel.backward, inputs[0], gradients, wanted)
         _calls().put(key, made)

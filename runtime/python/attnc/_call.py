@@ -1223,7 +1223,8 @@ class _Forward(_Again):
             self.problem.saved = saved
         if seed is not None:
             self.problem.seed = seed
-        error = self.function(self.problem_address, self.params, at_q, at_k, at_v, address(out), *self.state, self.room())
+        error = self.function(self.problem_address, self.params, at_q, at_k, at_v, address(out), *self.state,
+                              self.room())
         if error:
             self.binding.check(error)
         return out

@@ -1,5 +1,5 @@
-"""Calls by layers of models, outside graphs of torch.compile. Without gradients, the layers and tokens of a model share a
-prepared call: they differ in arrays and in the number of keys."""
+"""Calls by layers of models, outside graphs of torch.compile. Without gradients, the layers and tokens of a model share
+a prepared call: they differ in arrays and in the number of keys."""
 from __future__ import annotations
 
 import ctypes

@@ -2,8 +2,8 @@
 """Compiles kernels ahead, for the wheel. They need no OpenMP library, and only an old glibc.
 
 kernels.py FOLDER KEPT ATTNC [--only WORD,…]: writes HASH-BITS.so into FOLDER for each kernel below (kernel_ready in
-compiler/host/host.h). $WHEEL_CC compiles; zig links for $WHEEL_TARGET (see cc). KEPT has the kernels of earlier runs, by
-their C code and compiler, so that a run that was stopped goes on where it was."""
+compiler/host/host.h). $WHEEL_CC compiles; zig links for $WHEEL_TARGET (see cc). KEPT has the kernels of earlier runs,
+by their C code and compiler, so that a run that was stopped goes on where it was."""
 from __future__ import annotations
 
 import argparse
