@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+"""Tests thousands of random specs, each with little time. It can be stopped and continued.
+
+many_specs.py ATTNC --log FILE [--count N] [--seed N] [--arrays PART]
+many_specs.py ATTNC --spec FILE [--shrink SECONDS]
+
+- attnc compiles each spec, and random_calls.py calls its kernel. One of 64 is compiled with the flags of users, one
+  by gcc, the others with -O0. One of 64 also runs `attnc check`.
+- --log has a line for each spec. If it exists, specs in it are not tested again. A spec that fails is written beside
+  it, with its failure.
+- --spec tests such a file again. --shrink makes it smaller.
+- Sizes of specs are small, except in every 16th."""
+import argparse
+import copy
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import definitions
+import draw_spec
+import random_calls
+import random_specs
+from autograd_venv import autograd
+from kernel import RUNTIME, Kernel, Objects, runtime_objects
+from processor import MACHINE, missing_flags, multiplies_bf16, targets_of
+from random_specs import DRAWS, Wrong, accepted, ended, told
+from shrink import shrink
+from suite import Skip, compiler, execute, signal_name
+
+OFTEN = 16         # one of so many specs has large sizes
+SECONDS = 60       # the maximum CPU time of a spec's calls
+NO_END = 1200      # the maximum time of a spec
+LARGEST = {'head_dim': 32, 'value_dim': 32, 'sketch': 8, 'count': 17, 'hidden': 8, 'size': 17, 'degree': 8}
+
+
+class Many:
+    """What random_specs.py needs of its suite."""
+
+    def __init__(self, options, folder):
+        self.options, self.folder, self.attnc = options, folder, os.path.abspath(options.attnc)
+        self.environment = dict(os.environ, XDG_CACHE_HOME=folder + '/cache')
+        self.without = autograd()
+        self.runnable = [t for t in targets_of(MACHINE, 'any') if not missing_flags(t)]
+        self.archive = folder + '/runtime.a'
+        execute(['ar', 'rcs', self.archive, *runtime_objects(self)])
+        self.openmp = {cc: openmp_of(cc, folder) for cc in map(compiler, ('clang', 'gcc'))}
+
+    @property
+    def objects(self):
+        return Objects(self.folder)
+
+
+def openmp_of(cc, folder):
+    """Returns the library of OpenMP to which the compiler links."""
+    with open(folder + '/probe.c', 'w') as f: f.write('int omp_get_max_threads(void); int probe(void) { return omp_get_max_threads(); }')
+    execute([cc, '-fopenmp', '-shared', '-fPIC', '-o', folder + '/probe.so', folder + '/probe.c'])
+    found = re.search(r'lib\w*omp\S* => (\S+)', execute(['ldd', folder + '/probe.so']).stdout)
+    return found[1]
+
+
+def smaller_sizes(node, key=''):
+    """Returns the spec with sizes that compile quickly."""
+    if isinstance(node, dict): return {k: smaller_sizes(v, k) for k, v in node.items()}
+    if isinstance(node, list): return [smaller_sizes(v) for v in node]
+    most = LARGEST.get(key)
+    return min(node, most) if most and isinstance(node, int) and not isinstance(node, bool) else node
+
+
+def drawn(suite, seed, number):
+    """Yields draws until one can be judged."""
+    for again in range(DRAWS):
+        d = draw_spec.draw(seed, number + 1000000 * again, True)
+        if number % OFTEN and 'storage' not in d['spec']: d['spec'] = fitting(smaller_sizes(d['spec']))
+        if d['targets'] != ['generic']: d['targets'] = suite.runnable[number % len(suite.runnable):][:1]
+        d['flags'] = ['-O2'] if number % (4 * OFTEN) == 3 else ['-O0']
+        d['checks'] = number % (4 * OFTEN) == 5
+        if number % (4 * OFTEN) == 7: d['compiler'] = 'gcc'
+        yield d
+
+
+def fitting(spec):
+    """Makes other sizes fit a shorter row."""
+    shape = spec['shape']
+    if shape.get('values') == 'keys' and 'value_dim' in shape: shape['value_dim'] = min(shape['value_dim'], shape['head_dim'])
+    for step in spec.get('prepare', []):
+        options = step.get('rope') if isinstance(step, dict) else None
+        if not options or 'dims' not in options: continue
+        options['dims'] = min(options['dims'], shape['head_dim'] // 2 * 2)
+        if 'first' in options: options['first'] = min(options['first'], shape['head_dim'] - options['dims'])
+    return spec
+
+
+def library(suite, d, folder):
+    """Compiles the emitted C. Returns its shared library. Calling the linker takes a tenth of the time of a driver."""
+    cc = compiler(d.get('compiler', 'clang'))
+    line = [cc, *d['flags'], '-std=gnu11', '-w', '-fPIC', '-I', RUNTIME, '-I', folder, '-c', '-o', folder + '/kernel.o',
+            os.path.join(folder, d['spec']['name'] + '.c')]
+    done = ended([*line, '-fopenmp'], env=dict(os.environ, LC_ALL='C'))
+    if done.returncode: raise Wrong('compiler: ' + random_specs.kind_of(done.stderr), done.stderr[:2000])
+    done = ended(['ld', '-shared', '-Bsymbolic', '-o', folder + '/kernel.so', folder + '/kernel.o', suite.archive, suite.openmp[cc]])
+    if done.returncode: raise Wrong('linker', done.stderr[:2000])
+    return folder + '/kernel.so'
+
+
+def judge(suite, d, folder):
+    """Runs all checks of a draw without its refused parts. Returns notes."""
+    path, refused = accepted(suite, d, folder, 'c,h,json,loops' if multiplies_bf16() else 'c,h,json')
+    if not path: raise Skip(refused[-1])
+    if random_specs.grows(d['spec']): d['n_q'] = d['n_k']
+    with open(path[:-5] + '.json') as f: linear = any(k['form'] == 'linear' for k in json.load(f)['kernels'])
+    kernel = Kernel(library(suite, d, folder), d['spec']['name'])
+    notes = [random_calls.judge(random_calls.Drawn(suite, d, folder, path, kernel, linear))]
+    if d['checks']: notes.append(random_specs.checked(suite, d, path))
+    return '; '.join(filter(None, refused + notes))
+
+
+def apart(suite, d, folder):
+    """Judges a draw in a child process, because a kernel may crash. Returns (verdict, kind, what to say, the draw)."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, resource.RLIM_INFINITY))
+        signal.alarm(NO_END)
+        try:
+            said = ['ok', '', judge(suite, d, folder)]
+        except Skip as skip:
+            said = ['skip', '', str(skip)]
+        except Wrong as wrong:
+            said = ['FAIL', wrong.kind, str(wrong)]
+        except BaseException:
+            said = ['FAIL', 'the test itself broke', traceback.format_exc()]
+        with os.fdopen(write, 'w') as f: json.dump(said, f)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as f: said = f.read()
+    status = os.waitpid(child, 0)[1]
+    if said: return json.loads(said)
+    ending = os.WTERMSIG(status)
+    if ending == signal.SIGXCPU: return ['slow', '', 'more than %d s of CPU time' % SECONDS]
+    return ['FAIL', 'killed by ' + signal_name(ending), 'killed by ' + signal_name(ending)]
+
+
+def one(suite, seed, number):
+    """Tests the draws of a number. Returns (verdict, kind, what to say, the last draw)."""
+    notes = ''
+    for d in drawn(suite, seed, number):
+        verdict, kind, said = apart(suite, copy.deepcopy(d), suite.folder + '/spec')
+        if verdict != 'skip': return verdict, kind, said + notes, d
+        notes = '; drawn again: ' + said.split('\n')[0]
+    return verdict, kind, said, d
+
+
+def done_before(path):
+    if not os.path.exists(path): return set()
+    with open(path) as f: return {(int(m[1]), int(m[2])) for m in re.finditer(r'^\w+ (\d+)/(\d+) ', f.read(), re.M)}
+
+
+def campaign(suite):
+    o, count = suite.options, {}
+    before = done_before(o.log)
+    with open(o.log, 'a') as log:
+        version = execute(['git', '-C', HERE, 'rev-parse', '--short', 'HEAD']).stdout.strip()
+        print('# commit %s, seed %d, arrays %g, %s' % (version, o.seed, o.arrays, time.strftime('%F %T')), file=log, flush=True)
+        for number in range(o.count):
+            if (o.seed, number) in before: continue
+            used = sum(os.times()[:4])
+            verdict, kind, said, d = one(suite, o.seed, number)
+            count[verdict] = count.get(verdict, 0) + 1
+            words = ' '.join((kind or said).split())[:150]
+            print('%s %d/%05d %.2f %s' % (verdict, o.seed, number, sum(os.times()[:4]) - used, words), file=log, flush=True)
+            if verdict != 'FAIL': continue
+            print('FAIL %d/%05d %s' % (o.seed, number, words), flush=True)
+            with open('%s.%d-%05d.yaml' % (o.log, o.seed, number), 'w') as f:
+                f.write(told(d) + '\n' + ''.join('# %s\n' % line for line in said.split('\n')))
+    print(', '.join('%d %s' % (n, verdict) for verdict, n in sorted(count.items())))
+    return 1 if 'FAIL' in count else 0
+
+
+def again(suite):
+    """Tests a spec of a file, and makes it smaller if it fails."""
+    o = suite.options
+    with open(o.spec) as f: rest = re.findall(r'^# (\{.*\})$', f.read(), re.M)
+    d = draw_spec.draw(1, 0, True) | {'flags': ['-O0'], 'checks': False} | json.loads((rest or ['{}'])[0]) | {
+        'spec': definitions.load(o.spec)}
+    if d['targets'] not in [[t] for t in suite.runnable]: d['targets'] = suite.runnable[-1:]
+    folder = suite.folder + '/spec'
+    verdict, kind, said = apart(suite, copy.deepcopy(d), folder)
+    print(verdict, said)
+    if verdict == 'FAIL' and o.shrink:
+        end = time.monotonic() + o.shrink
+        small = shrink(d, lambda other: apart(suite, copy.deepcopy(other), folder)[:2] == [verdict, kind],
+                       lambda: time.monotonic() > end)
+        verdict, kind, said = apart(suite, copy.deepcopy(small), folder)
+        print('made smaller:\n%s\n%s' % (told(small), said))
+    return 1 if verdict == 'FAIL' else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    add = parser.add_argument
+    add('attnc', help='the compiler under test')
+    add('--log', metavar='FILE', help='a line for each spec; specs in it are not tested again')
+    add('--count', type=int, default=20000, help='specs (default: 20000)')
+    add('--seed', type=int, default=1, help='other specs (default: 1)')
+    add('--arrays', type=float, default=0.9, metavar='PART', help='the part of the specs whose weights may read arrays (default: 0.9)')
+    add('--spec', metavar='FILE', help='this spec alone, a file beside a log')
+    add('--shrink', type=float, default=0, metavar='SECONDS', help='for making smaller the spec of --spec (default: 0)')
+    options = parser.parse_args()
+    if not options.log and not options.spec: parser.error('--log or --spec is needed')
+    draw_spec.READS = options.arrays
+    folder = os.path.realpath(tempfile.mkdtemp(prefix='attnc-many-'))
+    try:
+        suite = Many(options, folder)
+        return again(suite) if options.spec else campaign(suite)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,278 @@
+"""Calls the kernel of a random spec in every way that it allows, and compares the results with definitions.py.
+
+- forward: threads, shared heads of q and k, tables of tiles, positions of queries, statistics, merged results
+- backward: all gradients, some of them, with and without saved values
+- extend: random pieces, in one row of memory, with pages, after truncation, folded states, kept paths"""
+import ctypes
+import itertools
+import mmap
+
+import numpy as np
+
+import answers
+import backward
+import decode
+import definitions
+import random_specs
+from kernel import Problem
+from random_specs import CANCELS, CANCELLED, MAX_F16, Wrong, grows, times
+from suite import Failure, Skip
+
+MOST_PAIRS = 12000   # the maximum number of pairs of query and key, of all heads, for gradient_definitions.py
+CAPACITY_MORE = 24   # the tokens that a kept path and a truncation add
+EFOLD, ELENGTH = -15, -14
+LIBC = ctypes.CDLL(None)
+
+
+def fenced(x):
+    """Returns a copy of an array whose last byte is before a page that cannot be read or written."""
+    size, page = -(-max(1, x.nbytes) // mmap.PAGESIZE) * mmap.PAGESIZE, mmap.PAGESIZE
+    whole = np.frombuffer(mmap.mmap(-1, size + page), np.uint8)
+    LIBC.mprotect(ctypes.c_void_p(whole.ctypes.data + size), ctypes.c_size_t(page), 0)
+    copy = whole[size - x.nbytes:size].view(x.dtype).reshape(x.shape)
+    copy[...] = x
+    return copy
+
+
+def memory(size):
+    """Returns `size` bytes that are aligned to 64 and not zero."""
+    whole = np.full(size + 128, 0xFF, np.uint8)
+    return whole[-whole.ctypes.data % 64:][:size]
+
+
+class Drawn(decode.Grown):
+    """A kernel, a call that was drawn for it, and the expected output."""
+
+    def __init__(self, suite, d, folder, path, kernel, linear):
+        self.suite, self.d, self.folder, self.path, self.kernel, self.linear = suite, d, folder, path, kernel, linear
+        self.spec = {'dtype': 'f32'} | definitions.load(path)
+        self.heads, self.batch, self.n = (d['heads'], d['kv_heads']), d['batch'], d['n_k']
+        self.rng, into = np.random.default_rng(d['seed']), folder + '/in'
+        with np.errstate(all='ignore'):
+            answers.make_inputs(self.spec, into, (*self.heads, d['n_q'], d['n_k'], self.batch), d['seed'], d['ids'])
+            if d['seed'] % 3 == 1 and not grows(self.spec): random_specs.place(d, into, linear)
+            arrays = definitions.read_dir(into)
+            self.answer = self.expected(self.spec, arrays)
+        self.P = dict(arrays)
+        self.q, self.k, self.v = (self.P.pop(x) for x in 'qkv')
+        shapes = {name: a['shape'] for name, a in self.spec.get('arrays', {}).items()}
+        self.of_tokens = {name: ('B' in shape, next(n for n, x in enumerate(shape) if x in ('Nk', 'Nq')))
+                          for name, shape in shapes.items() if 'Nk' in shape or 'Nq' in shape}
+        self.packs = True
+        self.shares_rows = not all(batch for batch, _ in self.of_tokens.values())
+
+    @staticmethod
+    def expected(spec, arrays):
+        try:
+            return answers.Answer(spec, arrays)
+        except Failure as failure:   # numbers overflow
+            raise Skip(str(failure))
+        except SystemExit as refused:
+            raise Wrong('definitions.py', refused)
+
+    def right(self, out, what):
+        random_specs.right(self.suite, self.d, self.folder, self.path, self.answer, out, self.linear, what)
+
+    # ---- forward
+
+    def call(self, P, q, k, threads, **more):
+        made = self.kernel(P, q, k, self.v, threads, **more)
+        return made
+
+    def forward(self):
+        d = self.d
+        P = {name: fenced(x) for name, x in self.P.items()}
+        statistics = None
+        if self.kernel.about.statistics and self.rng.random() < 0.8:
+            statistics = np.full((self.batch, self.heads[0], d['n_q']), np.nan, self.kernel.dtype)
+        out = self.call(P, self.q, self.k, d['threads'], statistics=statistics, fence=fenced)
+        self.right(out, 'numbers')
+        again = self.call(self.kernel.tables(P), self.q, self.k, 1 + d['threads'] % 3)
+        if again.tobytes() != out.tobytes(): raise Wrong('bits', 'other threads, tables of tiles or no statistics give other bits')
+        if statistics is not None: self.check_statistics(statistics)
+        if self.heads[0] == self.heads[1] > 1 and not self.kernel.about.values_are_keys: self.share()
+
+    def share(self):
+        """Heads of q and k that are shared give the bits of repeated heads."""
+        key_heads = int(self.rng.choice([n for n in range(1, self.heads[0]) if self.heads[0] % n == 0]))
+        times = self.heads[0] // key_heads
+        q, k = self.q[:, ::times], self.k[:, ::times]
+        some = self.call(self.P, q, k, 2, key_heads=key_heads)
+        if some.tobytes() != self.call(self.P, q.repeat(times, 1), k.repeat(times, 1), 2).tobytes():
+            raise Wrong('shared heads', 'out has other bits with %d heads of q and k' % key_heads)
+
+    def check_statistics(self, got):
+        def of(nudge=lambda x: x):
+            P = {n: nudge(x.astype(np.float64)) if x.dtype.kind == 'f' else x for n, x in self.P.items()}
+            q, k, v = (nudge(x.astype(np.float64)) for x in (self.q, self.k, self.v))
+            with np.errstate(all='ignore'): return definitions.attend(self.spec, P, q, k, v, statistics=True)[1]
+        if random_specs.rounding(self.folder, self.spec['name'], self.linear): return
+        expected = of()
+        if self.spec.get('normalize') == 'none':   # a linear form cannot tell a row of zeros from a row without keys
+            expected = np.where((got == 0) & (self.answer.expected == 0).all(-1), 0, expected)
+        finite, most = np.isfinite(expected), 1e30 if self.spec['dtype'] == 'f64' else 3e38
+        if (np.abs(expected[finite]) > most).any(): return
+        if not np.array_equal(got[~finite], expected[~finite]):
+            raise Wrong('statistics', 'a row that sees no key has %s' % got[~finite][:3])
+        unit = 2.0 ** -29 if self.spec['dtype'] == 'f64' else 1.0
+        off, size = np.abs(got[finite] - expected[finite]), np.abs(expected[finite])
+        if (off <= 2e-6 * unit * size).all(): return
+        moved = [of(lambda x: x * (1 + self.rng.choice([-1, 1], x.shape) * 2.0 ** -24)) for _ in range(4)]
+        allowed = unit * (1e-5 * (1 + size) + 8 * np.max([np.abs(m - expected)[finite] for m in moved], 0)) + 1e-37
+        part = np.max(off / allowed, initial=0)
+        if not part <= (CANCELS if self.linear else 1):
+            raise Wrong('statistics', 'off by %.3g times what is allowed' % part)
+
+    # ---- backward
+
+    def gradients(self):
+        """Compares gradients. Returns '', or why they were not compared."""
+        spec, d = self.spec, self.d
+        if self.suite.without or d['batch'] * d['heads'] * d['n_q'] * d['n_k'] > MOST_PAIRS:
+            return self.suite.without or 'many pairs'
+        normed = 'layernorm' in str(spec.get('prepare')) or "'learned'" in str(spec['similarity'])
+        if normed and spec['shape']['head_dim'] <= 2: return 'a norm of two elements'
+        why = ''
+        for seed in range(d['seed'], d['seed'] + 3):   # with one seed, weights may be almost 0
+            why = self.gradients_once(seed)
+            if not why: return ''
+            if times(why) > CANCELS: break
+        raise Wrong('gradients', why)
+
+    def gradients_once(self, seed):
+        spec, d = self.spec, self.d
+        into = self.folder + '/derived'
+        P = backward.inputs(into, spec, (d['batch'], d['heads'], d['kv_heads'], d['n_q'], d['n_k']), seed)
+        if d['seed'] % 3 == 1 and not grows(spec):
+            random_specs.place(d, into, self.linear)
+            P['query_start'] = np.load(into + '/query_start.npy')
+        names = [*backward.wanted_of(spec), *('d' + n for n in backward.learned(spec, P))]
+        saves = self.rng.random() < 0.7
+        made = self.differentiate(P, names, saves, d['threads'])
+        some = [n for n in names if self.rng.random() < 0.5]
+        for n, x in self.differentiate(P, some, saves, 1 + d['threads'] % 3).items():
+            if not np.array_equal(x, made[n], equal_nan=True):
+                raise Wrong('bits of gradients', '%s where %s are wanted' % (n, ', '.join(some)))
+        with np.errstate(all='ignore'): wanted = backward.gradients_of(spec, P)
+        most = max(np.abs(wanted[n]).max(initial=0) for n in names)
+        largest = MAX_F16 if spec['dtype'] == 'f16' else np.inf
+        made = {n: x for n, x in made.items() if CANCELLED * most <= np.abs(wanted[n]).max(initial=0) <= largest}
+        if not made: raise Skip('every gradient is too large for f16, or only rounding')
+        least = 1e-13 if spec['dtype'] == 'f64' else backward.EPSILON[spec['dtype']]
+        if all((np.abs(x - wanted[n]) <= least * np.abs(wanted[n]).max(initial=0)).all() for n, x in made.items()): return ''
+        try:
+            backward.judge(spec, P, made, cancels=True)
+        except Failure as failure:
+            return str(failure)
+        return ''
+
+    def differentiate(self, P, names, saves, threads):
+        """Calls forward and backward. Returns the gradients in `names`."""
+        kernel, about, whole = self.kernel, self.kernel.about, ctypes.c_void_p
+        q, k, v, dout = (kernel.as_stored(np.ascontiguousarray(P[n], kernel.dtype)) for n in ('q', 'k', 'v', 'dout'))
+        problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
+        problem.place(P)
+        address = ctypes.byref(problem)
+        room = lambda function: memory(ctypes.CFUNCTYPE(ctypes.c_size_t, whole)(function)(address))
+        if saves:
+            saved = room(about.saved)
+            problem.saved, problem.saved_bytes = saved.ctypes.data, saved.size
+        params, _keep = kernel.parameters({n: x for n, x in P.items() if n not in ('q', 'k', 'v', 'dout')})
+        params = params if about.params else None
+        out, work = np.zeros_like(dout), room(about.workspace)
+        problem.workspace_bytes = work.size
+        inputs = [x.ctypes.data for x in (q, k, v)]
+        error = kernel.forward(address, params, *inputs, out.ctypes.data, work.ctypes.data)
+        if error: raise Wrong('forward', 'returned %d' % error)
+        work = room(about.backward_workspace)
+        problem.workspace_bytes = work.size
+        made = {n: np.full_like(x, 0x7FFF if x.dtype == np.uint16 else np.nan)
+                for n, x in zip(('dq', 'dk', 'dv'), (q, k, v)) if n in names}
+        learned = [p.name.decode() for p in about.param[:about.params] if p.dtype < 4 and not p.random]
+        of_arrays = {'d' + n: np.full(np.shape(P[n]), np.nan, kernel.dtype) for n in learned if 'd' + n in names}
+        places = [of_arrays['d' + n].ctypes.data if 'd' + n in of_arrays else None for n in learned]
+        error = ctypes.CFUNCTYPE(ctypes.c_int, *[whole] * 12)(about.backward)(
+            address, params, *inputs, out.ctypes.data, dout.ctypes.data,
+            *(made[n].ctypes.data if n in made else None for n in ('dq', 'dk', 'dv')),
+            (whole * (len(learned) + 1))(*places) if of_arrays else None, work.ctypes.data)
+        if error: raise Wrong('backward', 'returned %d' % error)
+        return {n: kernel.as_numbers(x).astype(np.float64) for n, x in made.items()} | {
+            n: x.astype(np.float64) for n, x in of_arrays.items()}
+
+    # ---- extend
+
+    def grown(self):
+        """Extends states. A state stores prepared keys, and ignores dropout."""
+        appended = {key: x for key, x in self.spec.items() if key not in ('dropout', 'seed')} | {'appended': True}
+        if 'dropout' in self.spec or 'storage' in self.spec:
+            with np.errstate(all='ignore'): self.answer = self.expected(appended, self.answer.arrays)
+        sizes = [*self.d['chunks'], *(int(x) for x in self.rng.integers(0, 40, 3))]
+        if max(sizes) == 0: sizes = [1]
+        rng, made = self.rng.integers(2 ** 32), []
+        paged = self.has_pages()
+        for pages in [0, (16, 40, 64, 256)[rng % 4]][:1 + paged]:
+            self.rng = np.random.default_rng(rng)
+            made.append(self.cut(itertools.cycle(sizes), threads=1 + (self.d['threads'] + pages) % 3, pages=pages))
+        self.right(made[0], 'extend')
+        if paged and made[0].tobytes() != made[1].tobytes(): raise Wrong('pages', 'other bits, with pages')
+        self.truncated()
+        if self.kernel.about.state_chunk: self.folded(made[0])
+        return 'pages' if paged else ''
+
+    def alone(self, state, at, to, tokens=None):
+        """Appends the same tokens to every sequence. Returns out."""
+        tokens = range(at, to) if tokens is None else tokens
+        lengths = [len(tokens)] * self.batch
+        given = [np.ascontiguousarray(x[:, :, tokens]) for x in (self.q, self.k, self.v)]
+        return state.extend(*given, lengths, rows=self.rows(len(tokens), [tokens] * self.batch))
+
+    def truncated(self):
+        """Goes back in a state with `rewind`, and appends other tokens. Then keeps a path."""
+        n, back = self.n, int(min(self.n // 2, CAPACITY_MORE))
+        if back < 2: return
+        states = [self.state(rewind=back, threads=1) for _ in range(2)]
+        for state in states: self.alone(state, 0, n - back)
+        wrong = [int(x) for x in self.rng.integers(0, n, back)]
+        self.alone(states[0], 0, 0, wrong)
+        if [states[0].truncate(b, n - back) for b in range(self.batch)] != [0] * self.batch:
+            raise Wrong('truncate', 'did not go back by %d of %d' % (back, n))
+        outs = [self.alone(state, n - back, n) for state in states]
+        if outs[0].tobytes() != outs[1].tobytes(): raise Wrong('truncate', 'other bits after going back by %d of %d' % (back, n))
+        for moves in True, False:
+            path = sorted(int(x) for x in self.rng.choice(back, (back + 1) // 2, replace=False)) if moves else list(range(back // 2))
+            states = [self.state(rewind=back, threads=1) for _ in range(2)]
+            for state in states: self.alone(state, 0, n - back)
+            self.alone(states[0], n - back, n)
+            got = {states[0].keep_path(b, path) for b in range(self.batch)}
+            if moves and got == {ELENGTH}: continue   # its rows cannot move
+            if got != {0}: raise Wrong('keep', 'returned %s' % got)
+            self.alone(states[1], 0, 0, [n - back + t for t in path])
+            outs = [self.alone(state, 0, 0, list(range(back // 2))) for state in states]
+            if outs[0].tobytes() != outs[1].tobytes(): raise Wrong('keep', 'other bits after a path of %d of %d' % (len(path), back))
+            break
+
+    def folded(self, made):
+        """Joins the states of two runs of tokens. `made` is the output of all tokens."""
+        chunk = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.kernel.about.state_chunk)(
+            ctypes.byref(self.state().problem))
+        if not chunk or chunk + 2 > self.n: return
+        middle = chunk * int(self.rng.integers(1, (self.n - 2) // chunk + 1))
+        end = int(self.rng.integers(middle + 1, self.n))
+        foldable = int('delta' in self.spec)
+        left, right = (self.state(first=first, foldable=foldable, threads=1) for first in (0, middle))
+        if right.begun: return   # this kernel cannot fold
+        self.alone(left, 0, middle)
+        self.alone(right, middle, end)
+        got = left.fold(right)
+        if got == EFOLD: return
+        if got: raise Wrong('fold', 'returned %d for %d and %d tokens, chunks of %d' % (got, middle, end - middle, chunk))
+        out = np.array(made)
+        out[:, :, end:] = self.alone(left, end, self.n)
+        self.right(out, 'fold')
+
+
+def judge(x):
+    """Calls a kernel in every way. Returns notes."""
+    x.forward()
+    notes = [x.gradients() if 'backward' in x.spec.get('emit', []) else '', x.grown() if grows(x.spec) else '']
+    return '; '.join(filter(None, notes))
