@@ -375,7 +375,7 @@ static void explain_kept_keys(const struct unit *p)
     if (p->prepares)
         printf("  keys are prepared once, when they are appended, and stored prepared%s\n",
                p->spec->k_storage ? ", then rounded" : "");
-    else if (prepares_keys(p->spec))
+    else if (spec_prepares_keys(p->spec))
         printf("  keys are stored as given, and prepared again for every token that attends to them%s\n",
                p->extends ? "" : ", because prepared keys are not rounded to 16 bits");
 }

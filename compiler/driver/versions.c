@@ -67,7 +67,7 @@ static enum program_kind forward_program(const struct spec *spec)
    rounding would change the result. */
 static bool stores_prepared(const struct spec *spec)
 {
-    return prepares_keys(spec) && dtype_of_sums(spec->dtype) == spec->dtype;
+    return spec_prepares_keys(spec) && dtype_of_sums(spec->dtype) == spec->dtype;
 }
 
 struct compilation *unit_recompile(const struct unit *p, const struct compilation *like)

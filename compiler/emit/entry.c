@@ -782,7 +782,7 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "IDS_OF_CAPACITY", ids);
     template_set_number(t, "IDS_IN_ORDER", ids && linear);
     template_set(t, "FINGERPRINT", arena_printf(t->arena, "UINT64_C(0x%016llx)", (unsigned long long)p->fingerprint));
-    set_kept_arrays(t, p->arrays, p->attends > 0);
+    set_kept_arrays(t, p->arrays, p->prepares > 0);
     set_rows_of_queries(t, p->arrays);
 }
 

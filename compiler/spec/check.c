@@ -139,6 +139,14 @@ static void check_blocks(struct spec_reader *r, struct yaml *node, const char *s
                dtype_name(dtype), block, size, block, (long long)elements);
 }
 
+bool spec_prepares_keys(const struct spec *spec)
+{
+    bool any = false;
+    for (int k = 0; k < spec->prepares; k++)
+        any |= spec->prepare[k].kind != PREPARE_SCALE; /* A scale applies only to queries. */
+    return any;
+}
+
 static void check_storage(struct spec_reader *r)
 {
     const struct spec *const spec = r->spec;
@@ -147,6 +155,9 @@ static void check_storage(struct spec_reader *r)
     if (!storage || storage->kind != YAML_MAP) return;
     check_blocks(r, yaml_get(storage, "k"), "head_dim", spec->head_dim, spec->k_storage);
     check_blocks(r, values, "value_dim", spec->value_dim ? spec->value_dim : spec->head_dim, spec->v_storage);
+    if (spec->values_are_keys && spec->value_dim && spec->emit & EMIT_DECODE && spec_prepares_keys(spec))
+        /* A state stores prepared keys, and separate rows of values. */
+        check_blocks(r, yaml_get(storage, "k"), "value_dim", spec->value_dim, spec->k_storage);
     if (spec->dtype != DTYPE_F32) {
         spec_error(r, storage, "'storage' needs 'dtype: f32', the type of queries and of the output");
         spec_place(r, yaml_get(r->root, "dtype"), "'dtype'");

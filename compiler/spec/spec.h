@@ -189,6 +189,8 @@ enum dtype spec_type_of_keys(const struct spec *spec);
 enum dtype spec_type_of_values(const struct spec *spec);
 /* Returns whether keys or values have another type than q and out. */
 bool spec_has_storage(const struct spec *spec);
+/* Returns whether `prepare` has steps for keys. (check.c) */
+bool spec_prepares_keys(const struct spec *spec);
 /* Returns the bytes of a key and its value in memory. If values are parts of keys, they are the bytes of the key. */
 int64_t spec_pair_bytes(const struct spec *spec);
 

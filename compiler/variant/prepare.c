@@ -149,11 +149,3 @@ int build_prepared(struct builder *x, int v, bool query, int sequence)
     }
     return v;
 }
-
-bool prepares_keys(const struct spec *spec)
-{
-    bool any = false;
-    for (int k = 0; k < spec->prepares; k++)
-        any |= spec->prepare[k].kind != PREPARE_SCALE; /* A scale applies only to queries. */
-    return any;
-}

@@ -10,10 +10,8 @@ struct graph *build_graph(struct arena *arena, const struct spec *spec, struct d
 struct graph *build_graph_without_dropout(struct arena *arena, const struct spec *spec, struct diagnostics *d);
 /* Graphs for states that store prepared keys, which are keys after the steps of `prepare`. (graph.c, prepare.c)
    - build_graph_of_prepared returns a graph without dropout that reads prepared keys.
-   - build_graph_that_prepares returns a graph that prepares n_q new keys, at the last n_q of n_k positions.
-   - prepares_keys returns whether the spec has steps for keys. */
+   - build_graph_that_prepares returns a graph that prepares n_q new keys, at the last n_q of n_k positions. */
 struct graph *build_graph_of_prepared(struct arena *arena, const struct spec *spec, struct diagnostics *d);
 struct graph *build_graph_that_prepares(struct arena *arena, const struct spec *spec, struct diagnostics *d);
-bool prepares_keys(const struct spec *spec);
 
 #endif

@@ -339,9 +339,15 @@ def judge(spec, P, made, cancels=False):
     return largest
 
 
+def expressions(node):
+    """Returns the values of a node of YAML as one text, without keys: `beta` is an option, and may be an array."""
+    if isinstance(node, dict): node = list(node.values())
+    return ' '.join(map(expressions, node)) if isinstance(node, list) else str(node)
+
+
 def learned(spec, P):
     """Returns the parameters with a gradient. Integers, parameters from a seed and unused arrays have none."""
-    text, used = str(spec['similarity']), str({key: x for key, x in spec.items() if key != 'arrays'})
+    text, used = str(spec['similarity']), expressions({key: x for key, x in spec.items() if key not in ('arrays', 'name')})
     unused = [n for n in spec.get('arrays', {}) if not re.search(r'\b%s\b' % n, used)]
     return [n for n, x in sorted(P.items()) if n not in ('q', 'k', 'v', 'dout', *unused) and x.dtype.kind == 'f'
             and not (n == 'features.w' and 'favor_' in text) and not (n.startswith('sketch') and 'learned' not in text)]

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """Tests thousands of random specs, each with little time. It can be stopped and continued.
 
-many_specs.py ATTNC --log FILE [--count N] [--seed N] [--arrays PART]
-many_specs.py ATTNC --spec FILE [--shrink SECONDS]
+python3 many_specs.py ATTNC --log FILE [--count N] [--seed N] [--arrays PART]
+python3 many_specs.py ATTNC --spec FILE [--shrink SECONDS]
 
 - attnc compiles each spec, and random_calls.py calls its kernel. One of 64 is compiled with the flags of users, one
   by gcc, the others with -O0. One of 64 also runs `attnc check`.
-- --log has a line for each spec. If it exists, specs in it are not tested again. A spec that fails is written beside
-  it, with its failure.
+- --log has a line for each spec. If it exists, specs in it are not tested again. A spec that fails is written to a
+  file next to the log.
 - --spec tests such a file again. --shrink makes it smaller.
 - Sizes of specs are small, except in every 16th."""
 import argparse
@@ -41,14 +41,14 @@ from random_specs import DRAWS, Wrong, accepted, ended, told
 from shrink import shrink
 from suite import Skip, compiler, execute, signal_name
 
-OFTEN = 16         # one of so many specs has large sizes
+OFTEN = 16         # one of this many specs has large sizes
 SECONDS = 60       # the maximum CPU time of a spec's calls
 NO_END = 1200      # the maximum time of a spec
 LARGEST = {'head_dim': 32, 'value_dim': 32, 'sketch': 8, 'count': 17, 'hidden': 8, 'size': 17, 'degree': 8}
 
 
 class Many:
-    """What random_specs.py needs of its suite."""
+    """The members of a suite that random_specs.py uses."""
 
     def __init__(self, options, folder):
         self.options, self.folder, self.attnc = options, folder, os.path.abspath(options.attnc)
@@ -219,7 +219,7 @@ def main():
     add('--count', type=int, default=20000, help='specs (default: 20000)')
     add('--seed', type=int, default=1, help='other specs (default: 1)')
     add('--arrays', type=float, default=0.9, metavar='PART', help='the part of the specs whose weights may read arrays (default: 0.9)')
-    add('--spec', metavar='FILE', help='this spec alone, a file beside a log')
+    add('--spec', metavar='FILE', help='only this spec, a file that a campaign wrote')
     add('--shrink', type=float, default=0, metavar='SECONDS', help='for making smaller the spec of --spec (default: 0)')
     options = parser.parse_args()
     if not options.log and not options.spec: parser.error('--log or --spec is needed')

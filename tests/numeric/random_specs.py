@@ -51,11 +51,12 @@ DRAWS = 6      # the maximum number of specs drawn for one case
 # Each row is a message with which attnc may refuse a spec, and a function that removes the cause. If the function is
 # None, the spec is dropped.
 REFUSED = [
+    (r"'\w+' stores blocks of \d+ elements", lambda spec, m: spec['emit'].remove('decode')),
     (r"'storage' needs a state that stores keys", lambda spec, m: spec.pop('storage')),
     (r"there is no linear form(: | with 'dropout')", lambda spec, m: spec.pop('algorithm')),
     (r"the knob '(\w+)' has no effect on this spec: ", lambda spec, m: [e.pop(m[1], None) for e in entries(spec)]),
     (r"emit 'backward'.* is not compiled yet", lambda spec, m: spec['emit'].remove('backward')),
-    (r"so this spec cannot be decoded|decoding (with|a linear form that) .* is not compiled yet", lambda spec, m: spec['emit'].remove('decode')),
+    (r"so (this spec|it) cannot be decoded|decoding (with|a linear form that) .* is not compiled yet", lambda spec, m: spec['emit'].remove('decode')),
     (r"the gradient of an array (that is read at computed subscripts along an axis of run-time size|with several elements "
      r"for each query or key) is not compiled yet", lambda spec, m: spec['emit'].remove('backward')),
     (r"is not compiled yet\n.*this concerns the gradients that 'emit' asks for",
@@ -193,6 +194,8 @@ FOUND = {
     'queries_and_keys_without_heads': {
         'similarity': {'custom': {'weight': 'a0[j] * c0[b][i]'}}, 'shape': {'head_dim': 5}, 'algorithm': 'linear',
         'arrays': {'c0': {'shape': ['B', 'Nk']}, 'a0': {'shape': ['Nk']}}},
+    'dropout_and_stored_keys': {'similarity': 'softmax', 'mask': 'causal', 'dropout': 0.5, 'storage': {'k': 'i8'},
+                                'shape': {'head_dim': 3, 'value_dim': 2, 'values': 'keys'}, 'emit': ['decode']},
     'truth_value_and_two': {'similarity': 'softmax', 'mask': {'expr': '2 != (0 >= h)'}, 'shape': {'head_dim': 1}},
     'decays_of_many_factors': {'similarity': {'polynomial': {'degree': 6, 'alpha': 0.5}}, 'mask': 'causal', 'shape': {'head_dim': 1},
                                'arrays': {'rate': {'shape': ['H', 'D']}}, 'decay': {'log': '-exp(rate[h][d]) * 0.2'}},
