@@ -105,6 +105,7 @@ class Suite:
             more(parser)
         self.options = parser.parse_args()
         self.attnc = os.path.abspath(self.options.attnc)
+        os.environ.setdefault('OMP_WAIT_POLICY', 'passive')   # idle threads take no cores from other tests
         if not self.options.list and not os.access(self.attnc, os.X_OK):
             parser.error('%s is not a program' % self.options.attnc)
         self.folder = os.path.realpath(tempfile.mkdtemp(prefix='attnc-test-'))

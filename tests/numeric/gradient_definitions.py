@@ -72,12 +72,16 @@ def gradients(spec, P, q, k, v, dout, module=definitions):
     if spec['shape'].get('values', 'given') == 'keys': del g['dv']
     return g
 
+def least(x):
+    """Returns a lower bound of the tolerance of a gradient, without moved inputs."""
+    return 4e-6 * numpy.abs(x).max() + 0 * x
+
 def allowed(spec, P, q, k, v, dout, g, seed=0):
     """Returns the tolerance of each gradient. It is 4e-6 of the largest gradient, plus 4 times the change if every
     input, and the steps that nudged() lists, move by half an f32 ulp."""
     rng = numpy.random.default_rng(seed); nudge = lambda x: x * (1 + rng.choice([-1, 1], x.shape) * 2.0 ** -24) if x.dtype.kind == 'f' else x
     moved = [gradients(spec, {n: nudge(x) for n, x in P.items()}, nudge(q), nudge(k), nudge(v), nudge(dout), module) for module in NUDGED]
-    return {n: 4e-6 * numpy.abs(x).max() + 4 * numpy.max([numpy.abs(m[n] - x) for m in moved], 0) + 0 * x for n, x in g.items()}
+    return {n: least(x) + 4 * numpy.max([numpy.abs(m[n] - x) for m in moved], 0) for n, x in g.items()}
 
 def rounded(spec, P, q, k, v, dout):
     """Returns the gradients with every step rounded to f32."""

@@ -19,7 +19,7 @@ import yaml
 
 import definitions
 from kernel import (RUNTIME, SANITIZED, Kernel, Made, Objects, best_target, compiled, done_well, inputs,
-                    runtime_sources)
+                    runtime_sources, usual)
 from processor import OF_LINEAR_FORMS, missing_flags
 from stored import HALVES, rounded
 from suite import ROOT, Failure, Skip, Suite, check, compiler, execute
@@ -165,7 +165,7 @@ class Emitted(Made):
 
     def build(self, key, source, command, sources, out, link=()):
         # The runtime is compiled with -O2, because every kernel runs it.
-        objects = self.suite.objects.of(key, [*command, '-O2'], sources)
+        objects = self.suite.objects.of(key.removesuffix('-quick'), [*command, '-O2'], sources)
 
         def make():
             path = os.path.join(self.folder, out)
@@ -370,22 +370,22 @@ def nan_stays(folder, emitted):
             row, hit.sum(), wanted.sum()))
 
 
-def written(folder, suite, spec):
-    """Returns the spec as read back, and its kernel."""
+def written(folder, suite, spec, n):
+    """Returns the spec as read back, and its kernel, the n-th of these."""
     path = os.path.join(folder, spec['name'] + '.yaml')
     with open(path, 'w') as f:
         yaml.safe_dump(spec, f, sort_keys=False)
-    return definitions.load(path), compiled(suite, path, folder, best_target())
+    return definitions.load(path), compiled(suite, path, folder, best_target(), *usual(n))
 
 
 EXTREMES = ['exp(fmin(j, s))', 'exp(fmax(-5.0, s))', 'exp(fmin(s, fmax(0.5 * s, 2 * s)))',
             'exp(s) * fmax(log(j - 2.0), 1)', 'exp(s) * fmin(log(h - 0.5), 3.0)']
 
 
-def extremes(folder, suite, weight, dtype):
+def extremes(folder, suite, weight, dtype, n):
     """fmin and fmax return NaN if an argument is NaN."""
     spec, run = written(folder, suite, {'name': 'extremes', 'similarity': {'custom': {'weight': weight}},
-                                        'dtype': dtype, 'shape': {'head_dim': 8}})
+                                        'dtype': dtype, 'shape': {'head_dim': 8}}, n)
     P, q, k, v = inputs(spec, 2, 1, 5, 40, 1, 1, folder + '/in')
     q[:, :, 2] = np.nan
     with np.errstate(all='ignore'):
@@ -394,10 +394,10 @@ def extremes(folder, suite, weight, dtype):
     check(np.array_equal(np.isnan(run(P, q, k, v)), wanted), 'NaN is elsewhere than in the definitions')
 
 
-def zero_rows(folder, suite, what, eps):
+def zero_rows(folder, suite, what, eps, n=1):
     """A query or key of 0 stays 0 after a norm."""
     spec, run = written(folder, suite,
-                        {'name': 'zeros', 'dtype': 'f32', 'mask': 'causal', 'shape': {'head_dim': 8}} | what)
+                        {'name': 'zeros', 'dtype': 'f32', 'mask': 'causal', 'shape': {'head_dim': 8}} | what, n)
     P, q, k, v = inputs(spec, 2, 1, 40, 40, 1, 1, folder + '/in')
     q[:, :, 5], k[:, :, [0, 9]] = 0, 0
     unit = [np.divide(x, length, out=np.zeros_like(x), where=length > 0) for x in (q, k)
@@ -502,7 +502,11 @@ DRIVERS = {   # Each driver has a compiler, flags, checks and environment variab
     'thread-clang': ('clang', ['-O0', '-fsanitize=thread'], 'callers layouts teams', {}),
     'clang': ('clang', ['-O2', '-fopenmp'], 'layouts threads teams errors workspace callers settings',
               {'OMP_NUM_THREADS': '3'}),
-    'serial': ('gcc', ['-O2'], 'layouts threads errors workspace callers', {}),
+    'gcc-quick': ('gcc', ['-O0', '-fopenmp', '-DCOUNT_ALLOCATIONS'],
+                  'layouts threads teams errors workspace allocations callers settings', {'OMP_NUM_THREADS': '3'}),
+    'clang-quick': ('clang', ['-O0', '-fopenmp'], 'layouts threads teams errors workspace callers settings',
+                    {'OMP_NUM_THREADS': '3'}),
+    'serial': ('gcc', ['-O0'], 'layouts threads errors workspace callers', {}),
     'address-gcc': ('gcc', ['-O0', *SANITIZED], 'layouts threads errors callers settings',
                     {'ASAN_OPTIONS': 'detect_leaks=0'}),
     'thread-gcc': ('gcc', ['-O0', '-fsanitize=thread'], 'callers layouts teams', {}),
@@ -511,7 +515,7 @@ DRIVERS = {   # Each driver has a compiler, flags, checks and environment variab
                       {'TSAN_OPTIONS': 'ignore_noninstrumented_modules=1'}),
 }
 FOR_ALL = ['address-clang']   # every kernel is tested with this driver, and with one driver of each list in IN_TURN
-IN_TURN = ['gcc', 'clang'], ['thread-clang', 'serial', 'address-gcc', 'thread-gcc', 'thread-openmp']
+IN_TURN = ['gcc', 'clang-quick', 'gcc-quick', 'clang'], ['thread-clang', 'serial', 'address-gcc', 'thread-gcc', 'thread-openmp']
 WITH_TABLES = {'given'}   # kernels whose workspace grows with the number of tiles
 # In these kernels, threads use tables that other threads made.
 ALSO = {'documents_carried': ['thread-openmp'], 'given': ['thread-openmp']}
@@ -645,12 +649,12 @@ def main():
         for name in names.split():
             suite.case('%s-%s' % (property.__name__, name), property, kernels[name])
     for n, weight in enumerate(EXTREMES):
-        suite.case('extremes-%d' % n, extremes, suite, weight, 'f32')
-        suite.case('extremes-%d-f64' % n, extremes, suite, weight, 'f64')
+        suite.case('extremes-%d' % n, extremes, suite, weight, 'f32', 2 * n)
+        suite.case('extremes-%d-f64' % n, extremes, suite, weight, 'f64', 2 * n + 5)
     for form in 'quadratic', 'linear':
         for feature, eps in ('taylor1', 0), ({'taylor1': {'eps': 0.01}}, 0.01):
             suite.case('zero_rows-%s-%g' % (form, eps), zero_rows, suite,
-                       {'similarity': {'linear': {'features': feature}}, 'algorithm': form}, eps)
+                       {'similarity': {'linear': {'features': feature}}, 'algorithm': form}, eps, 0 if eps else 1)
     suite.case('zero_rows-l2norm', zero_rows, suite, {'similarity': 'softmax', 'prepare': ['l2norm']}, 0)
     for target, name, spec in fenced():
         sizes = spec['shape']['head_dim'], spec['shape']['value_dim']

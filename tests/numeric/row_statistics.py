@@ -15,8 +15,8 @@ import numpy as np
 import yaml
 
 import definitions
-from kernel import Objects, State, best_target, compiled, inputs
-from suite import Suite, check, compiler
+from kernel import Objects, State, best_target, compiled, inputs, usual
+from suite import Suite, check
 
 SIMILARITY = {
     'softmax': 'softmax',
@@ -165,11 +165,11 @@ def grown(kernel, spec, folder, seed):
     return close('statistics of extend', got, statistics, TOLERANCE[spec['dtype']])
 
 
-def case(folder, suite, name):
+def case(folder, suite, name, n):
     spec, path = spec_of(name), os.path.join(folder, 'k.yaml')
     with open(path, 'w') as f:
         yaml.safe_dump(spec, f, sort_keys=False)
-    kernel = compiled(suite, path, folder, best_target(), '-O1', compiler('clang'))
+    kernel = compiled(suite, path, folder, best_target(), *usual(n))
     spec, said = definitions.load(path), []
     for n, shape in enumerate(SHAPES):
         worst, given = one_shape(kernel, spec, os.path.join(folder, 'data%d' % n), shape, n)
@@ -185,8 +185,8 @@ def case(folder, suite, name):
 def main():
     suite = Suite(__doc__.split('\n\n')[0])
     suite.objects = Objects(suite.folder)
-    for name in CASES:
-        suite.case(name, case, suite, name)
+    for n, name in enumerate(CASES):
+        suite.case(name, case, suite, name, n)
     return suite.run()
 
 

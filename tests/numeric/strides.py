@@ -15,8 +15,8 @@ import numpy as np
 import yaml
 
 import definitions
-from kernel import Objects, Problem, State, best_target, compiled
-from suite import Failure, Suite, check
+from kernel import Objects, Problem, State, best_target, compiled, usual
+from suite import Failure, Suite, check, compiler
 
 B, H, G, D = 2, 4, 2, 8
 SOFTMAX = {'similarity': {'softmax': {'modify': 's + ({e}) / 4'}}}
@@ -103,11 +103,11 @@ def layouts(x, rng):
     yield 'rows apart', x, rows[..., :x.shape[-1]]
 
 
-def compare(folder, suite, name, more):
+def compare(folder, suite, name, more, n):
     spec = spec_of(name, more)
     path = folder + '/%s.yaml' % name
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    kernel = compiled(suite, path, folder, suite.target, '-O1')
+    kernel = compiled(suite, path, folder, suite.target, *usual(n))
     rng, count = np.random.default_rng(7), 0
     for n_q, n_k in ((20, 20), (3, 3) if 'decode' in more else (3, 33), (70, 70)):
         definitions.make_inputs(definitions.load(path), folder + '/in', H, G, n_q, n_k, B, 3)
@@ -138,7 +138,7 @@ def refused(folder, suite):
     spec = spec_of('bucket')
     path = folder + '/bucket.yaml'
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    kernel = compiled(suite, path, folder, suite.target, '-O1')
+    kernel = compiled(suite, path, folder, suite.target, '-O2', compiler('clang'))
     definitions.make_inputs(definitions.load(path), folder + '/in', H, G, 20, 20, B, 3)
     P = definitions.read_dir(folder + '/in')
     q, k, v = (P.pop(n) for n in 'qkv')
@@ -165,7 +165,7 @@ def shared(folder, suite):
     with open(path, 'w') as f:
         yaml.safe_dump({'name': 'shared', 'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': D},
                         'emit': ['forward', 'backward', 'decode']}, f)
-    kernel, rng = compiled(suite, path, folder, 'generic', '-O0'), np.random.default_rng(1)
+    kernel, rng = compiled(suite, path, folder, 'generic', *usual(1)), np.random.default_rng(1)
     x = {n: rng.standard_normal((B, H, 9, D)).astype(np.float32)
          for n in ('q', 'k', 'v', 'out', 'dout', 'dq', 'dk', 'dv')}
     state, work = State(kernel, {}, B, H, H, 9), np.zeros(1 << 22, np.uint8)
@@ -216,7 +216,7 @@ def hostile(folder, suite):
             'arrays': {'a': {'shape': ['H', 7]}, 'x': {'shape': ['B', 'Nk']}, 'y': {'shape': ['B', 'Nk'], 'type': 'int'},
                        'z': {'shape': ['Nq / 8', 'Nk / 8'], 'type': 'bool'}}}
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    kernel, rng, n = compiled(suite, path, folder, suite.target, '-O1'), np.random.default_rng(5), 37
+    kernel, rng, n = compiled(suite, path, folder, suite.target, '-O2', compiler('clang')), np.random.default_rng(5), 37
     q, k, v = (rng.standard_normal((B, heads, n, D)).astype(np.float32) for heads in (H, G, G))
     P = {'a': rng.standard_normal((H, 7)).astype(np.float32), 'z': rng.integers(0, 2, (5, 5)).astype(np.uint8),
          'x': np.full((B, n), np.nan, np.float32),
@@ -238,7 +238,7 @@ def wild(folder, suite):
             'arrays': {'a': {'shape': ['H', 7]}, 'x': {'shape': ['B', 'Nk']}, 'w': {'shape': ['H']},
                        'y': {'shape': ['B', 5], 'type': 'int'}, 'z': {'shape': ['H', 9], 'type': 'bool'}}}
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    kernel, rng = compiled(suite, path, folder, suite.target, '-O1'), np.random.default_rng(5)
+    kernel, rng = compiled(suite, path, folder, suite.target, '-O2', compiler('clang')), np.random.default_rng(5)
     reals = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 2.0 ** 63, -2.0 ** 63, 2.0 ** 31, -1e-40, -0.0, 1.5, 2.25, -0.5, 3], np.float32)
     q, k, v, dout = (rng.standard_normal((B, heads, n, D)).astype(np.float32) for heads in (H, G, G, H))
     for w in reals[:4], reals[4:8], reals[8:12]:
@@ -279,7 +279,7 @@ def named(folder, suite, names, more):
             'arrays': {name: {'shape': form[0], 'type': form[1]} for name, form in zip(names, FORMS)},
             'shape': {'head_dim': D}, 'emit': ['forward', *more]}
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    return compiled(suite, path, folder, 'generic', '-O0'), definitions.load(path), names
+    return compiled(suite, path, folder, 'generic', *usual(1)), definitions.load(path), names
 
 
 def called(folder, suite, words):
@@ -333,11 +333,11 @@ def main():
     for at in range(0, len(WORDS), len(FORMS)):
         words = WORDS[at:at + len(FORMS)]
         suite.case('names/%s-%s' % (words[0], words[-1]), called, suite, words)
-    for name in CASES: suite.case('forward/' + name, compare, suite, name, [])
-    for name in CASES:
-        if name not in NO_GRADIENTS: suite.case('backward/' + name, compare, suite, name, ['backward'])
-    for name in DECODED:
-        suite.case('decode/' + name, compare, suite, name, ['decode'])
+    for n, name in enumerate(CASES): suite.case('forward/' + name, compare, suite, name, [], n)
+    for n, name in enumerate(CASES):
+        if name not in NO_GRADIENTS: suite.case('backward/' + name, compare, suite, name, ['backward'], n + 3)
+    for n, name in enumerate(DECODED):
+        suite.case('decode/' + name, compare, suite, name, ['decode'], n + 5)
     return suite.run()
 
 

@@ -8,6 +8,7 @@ sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), 'nume
 # kernels of tests need not be fast, and idle threads must not take cores from other tests
 os.environ['ATTNC_CFLAGS'] = '-O0'
 os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
+os.environ.setdefault('TORCHINDUCTOR_VEC_ISA_OK', '0')   # to find the processor's vectors takes longer than the tests
 
 import numpy as np
 

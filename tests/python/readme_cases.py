@@ -1,10 +1,8 @@
-"""Runs the Python blocks of the documents."""
+"""Runs the Python blocks of the documents that need PyTorch or JAX. tests/readme.py runs the others."""
 import os
 import re
 
 from common import *
-
-del os.environ['ATTNC_CFLAGS']
 
 
 def blocks():
@@ -12,7 +10,8 @@ def blocks():
     for file in 'README.md', 'runtime/python/README.md':
         with open(os.path.join(os.path.dirname(os.path.dirname(HERE)), file)) as f:
             found += re.findall(r'^```python\n(.*?)^```', f.read(), flags=re.M | re.S)
-    return [text for text in found if re.search(r'^import .*\battnc\b', text, flags=re.M)]
+    return [text for text in found if re.search(r'^import (torch|jax)\b', text, flags=re.M)
+            and re.search(r'^import .*\battnc\b', text, flags=re.M)]
 
 
 # what torchrun sets

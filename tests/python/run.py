@@ -77,27 +77,22 @@ def environment(name, *packages):
     return python, settings
 
 
-def cases(name, python, settings, only):
-    """Runs the cases of a file with `python`."""
+def cases(name, python, settings, only, link):
+    """Runs the cases of a file with `python`. `link` leads to BUILD."""
     # parallel cases would disturb PyTorch's threads
     words = [os.path.join(HERE, name + '_cases.py'), os.path.join(os.path.dirname(python), 'attnc'), '--jobs',
              '2' if name == 'numpy' else '1']
-    # PyTorch does not quote paths for the C++ compiler, so this path must have no blank.
-    plain = next(f for f in (tempfile.gettempdir(), '/tmp', '/var/tmp') if ' ' not in f)
-    with tempfile.TemporaryDirectory(prefix='attnc-python-', dir=plain) as folder:
-        link = os.path.join(folder, 'build')
-        os.symlink(BUILD, link)
-        command = [os.path.join(link, os.path.relpath(python, BUILD)), *words, *(['--only', only] if only else [])]
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=settings | {'TMPDIR': plain}, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors='replace', start_new_session=True)
-        timer = threading.Timer(LIMIT, stop, (name, process))
-        timer.start()
-        last = None
-        for line in process.stdout:
-            last = re.fullmatch(r'(\d+) passed, (\d+) failed, (\d+) skipped\n|no case matches.*\n', line)
-            if not last: print(line, end='', flush=True)
-        timer.cancel()
-        process.wait()
+    command = [os.path.join(link, os.path.relpath(python, BUILD)), *words, *(['--only', only] if only else [])]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=settings | {'TMPDIR': os.path.dirname(link)}, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors='replace', start_new_session=True)
+    timer = threading.Timer(LIMIT, stop, (name, process))
+    timer.start()
+    last = None
+    for line in process.stdout:
+        last = re.fullmatch(r'(\d+) passed, (\d+) failed, (\d+) skipped\n|no case matches.*\n', line)
+        if not last: print(line, end='', flush=True)
+    timer.cancel()
+    process.wait()
     if not last:
         say('FAIL', name, 'exit status %d' % process.returncode)
     elif last[1]:
@@ -161,11 +156,20 @@ def types_refuse_what_is_wrong(python, settings):
 
 
 def main():
+    # PyTorch does not quote paths for the C++ compiler, so this path must have no blank. All files share it, because
+    # PyTorch's cache of compiled code depends on it.
+    plain = next(f for f in (tempfile.gettempdir(), '/tmp', '/var/tmp') if ' ' not in f)
+    with tempfile.TemporaryDirectory(prefix='attnc-python-', dir=plain) as folder:
+        os.makedirs(BUILD, exist_ok=True)
+        os.symlink(BUILD, os.path.join(folder, 'build'))
+        return all_cases(os.path.join(folder, 'build'))
+
+
+def all_cases(link):
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
     parser.add_argument('attnc', help='not used: the wheel has its own')
     parser.add_argument('--only', metavar='PATTERN', help='only cases whose name contains PATTERN')
     only = parser.parse_args().only
-    os.makedirs(BUILD, exist_ok=True)
     for name, packages, files, more in (
             ('numpy', (), ('numpy',), (numpy_is_all_it_needs, it_is_for_every_python)),
             ('frameworks', FRAMEWORKS, ('torch', 'replace', 'flex', 'sdpa', 'transformers', 'jax', 'readme', 'train',
@@ -198,7 +202,7 @@ def main():
             say('skip', 'numpy_cases', str(why))
             continue
         for file in files:
-            cases(file, python, settings, only)
+            cases(file, python, settings, only, link)
     print('%(passed)d passed, %(failed)d failed, %(skipped)d skipped' % count)
     return 1 if count['failed'] else 0
 
