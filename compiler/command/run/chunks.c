@@ -1,0 +1,213 @@
+/* Calls extend for successive pieces of the sequences, for attnc run --chunks. */
+#include "run.h"
+#include "../../support/support.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static double number_at(const struct attn_array *a, int64_t k)
+{
+    switch (a->dtype) {
+    case ATTN_F32: return (double)((const float *)a->data)[k];
+    case ATTN_F64: return ((const double *)a->data)[k];
+    case ATTN_BF16: return attn_bf16_value(((const uint16_t *)a->data)[k]);
+    case ATTN_F16: return attn_f16_value(((const uint16_t *)a->data)[k]);
+    default: return 0;
+    }
+}
+
+/* Returns the largest finite number of an output, without its sign. */
+static double largest(const struct attn_array *a)
+{
+    int64_t numbers = 1;
+    double most = 0;
+    for (int k = 0; k < a->rank; k++) numbers *= a->shape[k];
+    for (int64_t e = 0; e < numbers; e++)
+        if (isfinite(number_at(a, e))) most = fmax(most, fabs(number_at(a, e)));
+    return most;
+}
+
+/* Returns the largest difference of two outputs, relative to the largest number in its row. NaN equals NaN, and an
+   infinity equals itself. A row far below the rounding errors of others has weights whose terms cancel. Its difference
+   is relative to these errors. */
+static double difference(const struct attn_array *a, const struct attn_array *b)
+{
+    const double least = largest(b) * (a->dtype == ATTN_F64 ? DBL_EPSILON : FLT_EPSILON);
+    int64_t dim = a->shape[a->rank - 1], rows = 1;
+    double most = 0;
+    for (int k = 0; k + 1 < a->rank; k++) rows *= a->shape[k];
+    for (int64_t row = 0; row < rows; row++) {
+        double scale = least, off = 0;
+        for (int64_t e = row * dim; e < (row + 1) * dim; e++) {
+            const double x = number_at(a, e), y = number_at(b, e);
+            if (!isfinite(x) || !isfinite(y)) {
+                if (x != y && !(isnan(x) && isnan(y))) return INFINITY;
+                continue;
+            }
+            off = fmax(off, fabs(x - y));
+            scale = fmax(scale, fabs(y));
+        }
+        if (off > 0) most = fmax(most, scale > 0 ? off / scale : INFINITY);
+    }
+    return most;
+}
+
+/* Returns the difference that rounding may cause. The results add numbers in different orders, and weights may be
+   rounded to 16 bits. */
+static double may_differ(enum attn_dtype dtype)
+{
+    return dtype == ATTN_F64 ? 1e-10 : dtype == ATTN_F32 ? 1e-3 : 0.05;
+}
+
+int run_chunk_sizes(const struct options *o, int64_t *chunk)
+{
+    int count = 0;
+    for (const char *at = o->chunks; count < RUN_MAX_CHUNKS;) {
+        at = count_read(at, &chunk[count]);
+        if (!at || (*at && *at != ',')) break;
+        count++;
+        if (!*at) return count;
+        at++;
+    }
+    complain(o, "--chunks takes up to %d whole numbers from 1 up, as in 1,7,64, not '%s'", (int)RUN_MAX_CHUNKS,
+             o->chunks);
+    return 0;
+}
+
+static bool is_axis_of_tokens(const struct array_axis *axis)
+{
+    return !axis->constant && (axis->size == ARRAY_SIZE_N_K || axis->size == ARRAY_SIZE_N_Q);
+}
+
+/* Copies n rows of each parameter that has a row per token, beginning at row `from`, for the next call of extend.
+   Sets piece[k] to the copy of array k, and frees the previous copy. Returns false if memory runs out. */
+static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
+{
+    for (int k = 0; k < r->arrays->count; k++) {
+        const struct kernel_array *const like = &r->arrays->array[k];
+        const struct attn_array *const a = &r->array[k];
+        if (like->place != PLACE_PARAMS || !array_grows(like)) continue;
+        const size_t row = (size_t)array_row_elements(like) * attn_dtype_size(a->dtype);
+        int64_t sequences = 1;
+        for (int axis = 0; !is_axis_of_tokens(&like->axis[axis]); axis++) sequences *= a->shape[axis];
+        attn_free(piece[k]);
+        piece[k] = attn_alloc((size_t)(sequences * n) * row);
+        if (!piece[k]) return false;
+        for (int64_t x = 0; x < sequences; x++)
+            memcpy((char *)piece[k] + (size_t)(x * n) * row,
+                   (const char *)a->data + (size_t)(x * r->problem.n_k + from) * row, (size_t)n * row);
+        run_set_param(r, k, piece[k]);
+    }
+    return true;
+}
+
+/* Returns the address of an element of the array with this name. Returns NULL if the array is stored within another
+   array. */
+static void *element_of(const struct run *r, const char *name, int64_t element)
+{
+    char *const data = run_array(r, name)->data;
+    return data ? data + (size_t)element * attn_dtype_size(r->kernel->dtype) : NULL;
+}
+
+/* Appends all tokens to the state with extend, which writes to `out` and `statistics`. Returns the number of calls.
+   On failure, prints a message and returns 0. */
+static int64_t extend_all(struct run *r, const struct attn_array *out, const struct attn_array *statistics, void *state,
+                          size_t bytes)
+{
+    const struct attn_kernel *const kernel = r->kernel;
+    const size_t size = attn_dtype_size(kernel->dtype);
+    struct attn_problem p;
+    int64_t chunk[RUN_MAX_CHUNKS], calls = 0, done = 0;
+    void **const piece = arena_alloc(r->arena, (size_t)r->arrays->count * sizeof *piece);
+    const int count = run_chunk_sizes(r->options, chunk);
+    if (!count || attn_problem_check(&r->problem, kernel->head_dim, kernel->value_dim, &p) != 0) return 0;
+    p.capacity = p.n_k;
+    p.state_bytes = bytes;
+    p.workspace_bytes = kernel->extend_workspace(&p);
+    void *const workspace = attn_alloc(p.workspace_bytes);
+    if (!workspace) run_out_of_memory(r, "the workspace", p.workspace_bytes);
+    int error = workspace ? kernel->state_init(&p, state) : ATTN_EMEMORY;
+    for (; done < p.n_k && !error; done += p.n_q) {
+        p.n_q = chunk[calls++ % count];
+        if (p.n_q > p.n_k - done) p.n_q = p.n_k - done;
+        if (!take_rows(r, done, p.n_q, piece)) {
+            run_out_of_memory(r, "the tokens of a call", (size_t)p.n_q);
+            error = ATTN_EMEMORY;
+            break;
+        }
+        if (statistics->data)
+            p.statistics = (char *)statistics->data +
+                           (size_t)(done * p.statistics_at.row) * attn_dtype_size(statistics->dtype);
+        error = kernel->extend(&p, r->params, element_of(r, "q", done * p.q.row), element_of(r, "k", done * p.k.row),
+                               element_of(r, "v", done * p.v.row),
+                               (char *)out->data + (size_t)(done * p.out.row) * size, state, workspace);
+    }
+    for (int k = 0; k < r->arrays->count; k++) attn_free(piece[k]);
+    attn_free(workspace);
+    if (error && error != ATTN_EMEMORY) {
+        complain(r->options, "%s: %s", kernel->name, attn_strerror(error));
+        run_failed(r, STATUS_INPUT);
+    }
+    return error ? 0 : calls;
+}
+
+/* Returns a phrase that says from which length on the state is smaller than the keys and values. Returns "" if there
+   is no such length. */
+static const char *smaller_from(const struct run *r, size_t bytes)
+{
+    struct attn_problem more = r->problem;
+    more.capacity *= 2;
+    if (r->kernel->state(&more) != bytes) return "";
+    const int64_t value = r->kernel->values_are_keys ? 0 : r->kernel->value_dim,
+                  token = more.batch * more.kv_heads * (r->kernel->head_dim + value) *
+                          (int64_t)attn_dtype_size(r->kernel->dtype);
+    return arena_printf(r->arena, " (smaller than keys and values from %lld tokens on)", (long long)bytes / token + 1);
+}
+
+void run_call_chunks(struct run *r, struct attn_array *out)
+{
+    const struct attn_kernel *const kernel = r->kernel;
+    if (r->problem.query_start) {
+        complain(r->options, "--chunks and query_start.npy exclude each other, because a state knows its positions");
+        run_failed(r, STATUS_INPUT);
+        return;
+    }
+    if (r->problem.n_q != r->problem.n_k) {
+        complain(r->options, "--chunks needs as many queries as keys, not %lld queries and %lld keys",
+                 (long long)r->problem.n_q, (long long)r->problem.n_k);
+        run_failed(r, STATUS_INPUT);
+        return;
+    }
+    r->problem.capacity = r->problem.n_k;
+    const size_t bytes = kernel->state(&r->problem);
+    void *const state = attn_alloc(bytes);
+    struct attn_array grown,
+        statistics = {.data = NULL}, *const given = run_statistics(r) ? run_array(r, "statistics") : NULL;
+    const bool room = run_make_array(r, &r->arrays->array[kernel_array_find(r->arrays, "out")], &grown) &&
+                      (!given || run_make_array(r, run_statistics(r), &statistics));
+    if (!state) run_out_of_memory(r, "the state", bytes);
+    const int64_t calls = state && room ? extend_all(r, &grown, &statistics, state, bytes) : 0;
+    attn_free(state);
+    if (calls) {
+        char text[32];
+        const double of_out = difference(&grown, out), of_given = given ? difference(&statistics, given) : 0,
+                     off = fmax(of_out, of_given);
+        if (r->drops)
+            mention(r->options, "", "%lld calls of extend, a state of %s%s; extend drops nothing, so forward differs",
+                    (long long)calls, table_bytes((double)bytes, text, sizeof text), smaller_from(r, bytes));
+        else
+            mention(r->options, "",
+                    "%lld calls of extend, a state of %s%s; the largest difference from forward is %.2g of a row",
+                    (long long)calls, table_bytes((double)bytes, text, sizeof text), smaller_from(r, bytes), off);
+        if (!r->drops && !r->rounds && !(off <= may_differ(kernel->dtype))) {
+            complain(r->options, "%s: extend and forward differ", kernel->name);
+            run_failed(r, STATUS_INPUT);
+        }
+    }
+    attn_free(out->data);
+    *out = grown;
+    if (!given) return;
+    attn_free(given->data);
+    *given = statistics;
+}

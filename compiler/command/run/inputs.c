@@ -1,0 +1,177 @@
+/* Reads the arguments of the kernel, for attnc run. */
+#include "run.h"
+#include "../../support/support.h"
+
+#include <math.h>
+
+/* Returns true if the caller provides the array: an argument that no entry point writes. */
+static bool is_input(const struct kernel_array *a)
+{
+    return a->place == PLACE_ARGUMENT && a->access[ENTRY_FORWARD] <= ACCESS_READ &&
+           a->access[ENTRY_BACKWARD] == ACCESS_READ;
+}
+
+/* Returns a text that says where the size of an axis comes from, such as "q.npy has 8 heads". */
+static const char *axis_origin(const struct run *r, int64_t axis)
+{
+    axis %= 8; /* for ATTN_BLOCKS(axis, block), this is the axis */
+    const char *file = axis == ATTN_BATCH || axis == ATTN_HEADS || axis == ATTN_N_Q ? "q.npy" : "k.npy";
+    switch ((enum attn_axis)axis) {
+    case ATTN_BATCH: return arena_printf(r->arena, "the batch of %s is %lld", file, (long long)r->problem.batch);
+    case ATTN_HEADS:
+    case ATTN_KV_HEADS:
+        return arena_printf(r->arena, "%s has %lld heads", r->problem.key_heads ? "v.npy" : file,
+                            (long long)(axis == ATTN_HEADS ? r->problem.heads : r->problem.kv_heads));
+    case ATTN_N_Q: return arena_printf(r->arena, "%s has %lld queries", file, (long long)r->problem.n_q);
+    case ATTN_N_K: return arena_printf(r->arena, "%s has %lld keys", file, (long long)r->problem.n_k);
+    }
+    return "";
+}
+
+bool run_check_shape(struct run *r, const struct kernel_array *like, const struct attn_array *a)
+{
+    const char *path = run_file(r, r->options->in_dir, like->name), *why = NULL;
+    int64_t expected[MAX_RANK];
+    run_shape(r, like, expected);
+    for (int k = 0; k < like->rank && a->rank == like->rank && !why; k++) {
+        int64_t extent = run_extent(r, expected[k]);
+        if (extent < 0 || extent == a->shape[k]) continue;
+        const char *const key = like->axis[k].key;
+        why = expected[k] < 0          ? axis_origin(r, expected[k])
+              : like->shared && k == 1 ? "v.npy has more heads than q.npy, so q and k need equally many"
+              : key                    ? arena_printf(r->arena, "%s of the spec is %lld", key, (long long)extent)
+                                       : "";
+    }
+    if (a->rank == like->rank && !why) return true;
+    if (a->rank != like->rank) why = arena_printf(r->arena, "it should have %d dimensions", like->rank);
+    complain(r->options, "%s: shape %s, expected %s%s%s", path, run_shape_text(r, a->rank, a->shape),
+             run_shape_text(r, like->rank, expected), *why ? ": " : "", why);
+    run_failed(r, STATUS_INPUT);
+    return false;
+}
+
+static void warn_not_finite(const struct run *r, const char *name, const struct attn_array *a)
+{
+    int64_t count = 1, bad = 0;
+    for (int k = 0; k < a->rank; k++) count *= a->shape[k];
+    for (int64_t k = 0; k < count; k++) {
+        switch (a->dtype) {
+        case ATTN_F32: bad += !isfinite(((const float *)a->data)[k]); break;
+        case ATTN_F64: bad += !isfinite(((const double *)a->data)[k]); break;
+        case ATTN_BF16: bad += (((const uint16_t *)a->data)[k] & 0x7f80) == 0x7f80; break;
+        case ATTN_F16: bad += (((const uint16_t *)a->data)[k] & 0x7c00) == 0x7c00; break;
+        default: break;
+        }
+    }
+    if (bad)
+        mention(r->options, "warning", "%s: %lld of its values %s not finite", run_file(r, r->options->in_dir, name),
+                (long long)bad, bad == 1 ? "is" : "are");
+}
+
+/* Sets the sizes of the problem. The first input with an axis gives the size of this axis. check_shape compares the
+   other inputs with it. */
+static void take_sizes(struct run *r)
+{
+    int64_t *const size[ARRAY_SIZES] = {[ARRAY_SIZE_BATCH] = &r->problem.batch,
+                                        [ARRAY_SIZE_HEADS] = &r->problem.heads,
+                                        [ARRAY_SIZE_KV_HEADS] = &r->problem.kv_heads,
+                                        [ARRAY_SIZE_N_Q] = &r->problem.n_q,
+                                        [ARRAY_SIZE_N_K] = &r->problem.n_k};
+    bool known[ARRAY_SIZES] = {false};
+    r->problem = (struct attn_problem){.batch = -1,
+                                       .heads = -1,
+                                       .kv_heads = -1,
+                                       .n_q = -1,
+                                       .n_k = -1,
+                                       .threads = r->options->threads,
+                                       .seed = r->options->has_seed ? r->options->seed : 0};
+    for (int k = 0; k < r->arrays->count; k++) {
+        const struct kernel_array *const a = &r->arrays->array[k];
+        if (!is_input(a)) continue;
+        for (int x = 0; x < a->rank; x++) {
+            if (a->axis[x].constant || known[a->axis[x].size]) continue;
+            known[a->axis[x].size] = true;
+            if (r->array[k].data && r->array[k].rank == a->rank) *size[a->axis[x].size] = r->array[k].shape[x];
+        }
+    }
+}
+
+/* If v has more heads than q, then q and k have `key_heads` heads. */
+static void take_key_heads(struct run *r)
+{
+    const struct attn_array *const q = run_array(r, "q"), *const v = run_array(r, "v");
+    if (!r->arrays->array[kernel_array_find(r->arrays, "q")].shared) return;
+    if (!q->data || !v->data || q->rank != 4 || v->rank != 4) return;
+    if (v->shape[1] <= q->shape[1]) return;
+    r->problem.key_heads = q->shape[1];
+    r->problem.heads = r->problem.kv_heads = v->shape[1];
+}
+
+void run_read_inputs(struct run *r, bool gradients)
+{
+    bool *const missing = arena_alloc(r->arena, (size_t)r->arrays->count * sizeof *missing);
+    for (int k = 0; k < r->arrays->count; k++) {
+        const struct kernel_array *const a = &r->arrays->array[k];
+        if (is_input(a) && (a->access[ENTRY_FORWARD] || gradients))
+            missing[k] = !run_read(r, a->name, kernel_dtype(a->appended), &r->array[k]);
+    }
+    take_sizes(r);
+    take_key_heads(r);
+    for (int k = 0; k < r->arrays->count; k++) {
+        const struct kernel_array *const a = &r->arrays->array[k];
+        const struct attn_array *const given = &r->array[k];
+        const char *path = run_file(r, r->options->in_dir, a->name);
+        int64_t expected[MAX_RANK];
+        /* without dout.npy, no gradients are computed */
+        if (!is_input(a) || (missing[k] && !a->access[ENTRY_FORWARD])) continue;
+        run_shape(r, a, expected);
+        if (missing[k]) {
+            complain(r->options, "%s: no such file; it should contain %s, shape %s", path, a->name,
+                     run_shape_text(r, a->rank, expected));
+            run_failed(r, STATUS_INPUT);
+            continue;
+        }
+        if (!given->data || !run_check_shape(r, a, given)) continue;
+        bool empty = false;
+        for (int x = 0; x < a->rank; x++) empty |= given->shape[x] == 0;
+        if (empty) {
+            complain(r->options, "%s: shape %s has no elements", path, run_shape_text(r, a->rank, given->shape));
+            run_failed(r, STATUS_INPUT);
+        } else if (!r->options->console.quiet) {
+            warn_not_finite(r, a->name, given);
+        }
+    }
+    const struct attn_problem *const p = &r->problem;
+    if (p->key_heads > 0 && p->heads % p->key_heads != 0) {
+        complain(r->options, "%s: the number of heads, %lld, must be a multiple of the number of heads of q.npy, %lld",
+                 run_file(r, r->options->in_dir, "v"), (long long)p->heads, (long long)p->key_heads);
+        run_failed(r, STATUS_INPUT);
+    } else if (p->heads > 0 && p->kv_heads > 0 && p->heads % p->kv_heads != 0) {
+        complain(r->options, "%s: the number of heads, %lld, must be a multiple of the number of heads of k.npy, %lld",
+                 run_file(r, r->options->in_dir, "q"), (long long)p->heads, (long long)p->kv_heads);
+        run_failed(r, STATUS_INPUT);
+    } else if (r->corrects && p->heads != p->kv_heads) {
+        complain(r->options, "%s: 'delta' needs as many heads of q as of k; q.npy has %lld, k.npy has %lld",
+                 run_file(r, r->options->in_dir, "q"), (long long)p->heads, (long long)p->kv_heads);
+        run_failed(r, STATUS_INPUT);
+    }
+}
+
+void run_read_query_start(struct run *r)
+{
+    static const char name[] = "query_start";
+    struct attn_array given = {.data = NULL};
+    const int64_t shape[] = {ATTN_BATCH};
+    if (kernel_array_find(r->arrays, name) >= 0 || !run_read(r, name, ATTN_I32, &given) || !given.data) return;
+    const int64_t batch = r->problem.batch;
+    if (given.rank != 1 || given.shape[0] != batch) {
+        complain(r->options, "%s: shape %s, expected %s: %s", run_file(r, r->options->in_dir, name),
+                 run_shape_text(r, given.rank, given.shape), run_shape_text(r, 1, shape), axis_origin(r, ATTN_BATCH));
+        run_failed(r, STATUS_INPUT);
+    } else {
+        int64_t *const start = arena_alloc(r->arena, (size_t)batch * sizeof *start);
+        for (int64_t b = 0; b < batch; b++) start[b] = ((const int32_t *)given.data)[b];
+        r->problem.query_start = start;
+    }
+    attn_array_free(&given);
+}
