@@ -2838,6 +2838,15 @@ int bahdanau_params_init(struct bahdanau_params *params, uint64_t seed, void *st
     return 0;
 }
 
+/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
+static int take_params(struct call *call)
+{
+    const struct bahdanau_params *const params = call->params;
+    if (!params || !params->compatibility_wq || !params->compatibility_wk || !params->compatibility_v) return
+        ATTN_EPARAM;
+    return 0;
+}
+
 /* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -2989,8 +2998,8 @@ int bahdanau_forward(const struct attn_problem *problem, const struct bahdanau_p
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if (!params || !params->compatibility_wq || !params->compatibility_wk || !params->compatibility_v) return
-        ATTN_EPARAM;
+    const int wrong = take_params(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;

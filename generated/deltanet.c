@@ -1803,6 +1803,14 @@ static int set_strides(struct call *call)
     return error;
 }
 
+/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
+static int take_params(struct call *call)
+{
+    const struct deltanet_params *const params = call->params;
+    if (!params || !params->beta) return ATTN_EPARAM;
+    return set_strides(call);
+}
+
 /* Returns whether a query of the call is after the last key. */
 static int after_keys(const struct attn_problem *p)
 {
@@ -1950,8 +1958,7 @@ int deltanet_forward(const struct attn_problem *problem, const struct deltanet_p
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if (!params || !params->beta) return ATTN_EPARAM;
-    const int wrong = set_strides(&call);
+    const int wrong = take_params(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;

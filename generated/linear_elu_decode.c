@@ -79,8 +79,9 @@ struct call { /* the arguments of a call; all threads read the same struct */
     float *out;
     int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
     unsigned char *kept; /* the sums of all heads in the caller's state, or NULL */
-    /* start: the position of the sequence's first token; summed: the sums contain the keys before this position */
-    int64_t start, summed;
+    /* start: the position of the sequence's first token; summed: the sums contain the keys before this position;
+       length: the position of the first new token */
+    int64_t start, summed, length;
     const unsigned char *folded; /* the sums of a second state over p.n_k keys, which are added to `kept` */
 };
 
@@ -1210,7 +1211,7 @@ TARGET_v4 static void linear_elu_decode_extend_v4(const struct call *call, int64
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
+    if (call->length == call->start) { /* the state has no keys yet */
         for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
             linear_elu_decode_extend_begin_v4(call, task, part, iteration);
         synchronise(part);
@@ -2307,7 +2308,7 @@ TARGET_v3 static void linear_elu_decode_extend_v3(const struct call *call, int64
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
+    if (call->length == call->start) { /* the state has no keys yet */
         for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
             linear_elu_decode_extend_begin_v3(call, task, part, iteration);
         synchronise(part);
@@ -3393,7 +3394,7 @@ static void linear_elu_decode_extend_any(const struct call *call, int64_t task, 
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
+    if (call->length == call->start) { /* the state has no keys yet */
         for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
             linear_elu_decode_extend_begin_any(call, task, part, iteration);
         synchronise(part);
@@ -4393,9 +4394,10 @@ static int choose_version(struct growth *g, const struct appending *x, int64_t m
     const struct sequence *const s = &g->s;
     (void)x;
     g->m = m;
-    call->p.n_q = m;
+    call->p.n_q = x->asked ? m : 0;
     call->p.n_k = s->length + m;
     call->start = s->start;
+    call->length = s->length;
     call->summed = s->summed;
     g->this = *x->extends;
     return 0;
@@ -4514,7 +4516,7 @@ static int grow(struct growth *growth, int64_t growths, struct job *job, const s
             if (growth[k].left == 0) continue;
             error = begin_piece(&growth[k], x);
             pieces++;
-            if (x->asked) job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
+            job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
         }
         if (!error && jobs) error = run_jobs(job, jobs, x->threads, x->work, bytes);
         if (error || !pieces) return error;
@@ -4564,7 +4566,7 @@ int linear_elu_decode_extend(const struct attn_problem *problem, const struct li
         tokens += n > 0;
     }
     if (tokens == 0 || call.p.heads == 0) return 0;
-    const int asked = 1;
+    const int asked = call.q || call.out; /* without queries, the call only changes the state */
     if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||

@@ -10512,6 +10512,19 @@ int polysketch_learned_r64_params_init(struct polysketch_learned_r64_params *par
     return 0;
 }
 
+/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
+static int take_params(struct call *call)
+{
+    const struct polysketch_learned_r64_params *const params = call->params;
+    if (!params || !params->sketch_g1_norm0_weight || !params->sketch_g1_norm0_bias || !params->sketch_g1_w0 ||
+        !params->sketch_g1_w1 || !params->sketch_g1_norm1_weight || !params->sketch_g1_norm1_bias ||
+        !params->sketch_g1_w2 || !params->sketch_g1_w3 || !params->sketch_g2_norm0_weight ||
+        !params->sketch_g2_norm0_bias || !params->sketch_g2_w0 || !params->sketch_g2_w1 ||
+        !params->sketch_g2_norm1_weight || !params->sketch_g2_norm1_bias || !params->sketch_g2_w2 ||
+        !params->sketch_g2_w3) return ATTN_EPARAM;
+    return 0;
+}
+
 /* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -10687,12 +10700,8 @@ int polysketch_learned_r64_forward(const struct attn_problem *problem,
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if (!params || !params->sketch_g1_norm0_weight || !params->sketch_g1_norm0_bias || !params->sketch_g1_w0 ||
-        !params->sketch_g1_w1 || !params->sketch_g1_norm1_weight || !params->sketch_g1_norm1_bias ||
-        !params->sketch_g1_w2 || !params->sketch_g1_w3 || !params->sketch_g2_norm0_weight ||
-        !params->sketch_g2_norm0_bias || !params->sketch_g2_w0 || !params->sketch_g2_w1 ||
-        !params->sketch_g2_norm1_weight || !params->sketch_g2_norm1_bias || !params->sketch_g2_w2 ||
-        !params->sketch_g2_w3) return ATTN_EPARAM;
+    const int wrong = take_params(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);

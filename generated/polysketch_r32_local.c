@@ -5148,6 +5148,14 @@ int polysketch_r32_local_params_init(struct polysketch_r32_local_params *params,
     return 0;
 }
 
+/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
+static int take_params(struct call *call)
+{
+    const struct polysketch_r32_local_params *const params = call->params;
+    if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
+    return 0;
+}
+
 /* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -5323,7 +5331,8 @@ int polysketch_r32_local_forward(const struct attn_problem *problem, const struc
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
+    const int wrong = take_params(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);

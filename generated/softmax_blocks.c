@@ -1749,6 +1749,14 @@ int softmax_blocks_params_init(struct softmax_blocks_params *params, uint64_t se
     return 0;
 }
 
+/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
+static int take_params(struct call *call)
+{
+    const struct softmax_blocks_params *const params = call->params;
+    if (!params || !params->blocks) return ATTN_EPARAM;
+    return 0;
+}
+
 /* Returns whether a query of the call is after the last key. */
 static int after_keys(const struct attn_problem *p)
 {
@@ -1895,7 +1903,8 @@ int softmax_blocks_forward(const struct attn_problem *problem, const struct soft
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if (!params || !params->blocks) return ATTN_EPARAM;
+    const int wrong = take_params(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     const struct version this = version(keys_of_version(&call.p));

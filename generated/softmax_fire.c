@@ -10560,6 +10560,15 @@ static int set_strides(struct call *call)
     return error;
 }
 
+/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
+static int take_params(struct call *call)
+{
+    const struct softmax_fire_params *const params = call->params;
+    if (!params || !params->offset || !params->w2 || !params->w1 || !params->c || !params->threshold || !params->shift)
+        return ATTN_EPARAM;
+    return set_strides(call);
+}
+
 /* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -10761,9 +10770,7 @@ int softmax_fire_forward(const struct attn_problem *problem, const struct softma
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if (!params || !params->offset || !params->w2 || !params->w1 || !params->c || !params->threshold || !params->shift)
-        return ATTN_EPARAM;
-    const int wrong = set_strides(&call);
+    const int wrong = take_params(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
@@ -11052,9 +11059,7 @@ int softmax_fire_backward(const struct attn_problem *problem, const struct softm
         (dv && (const void *)dv == dout) ||
         (dv && (const void *)dv == dq) ||
         (dv && (const void *)dv == dk)) return ATTN_EPOINTER;
-    if (!params || !params->offset || !params->w2 || !params->w1 || !params->c || !params->threshold || !params->shift)
-        return ATTN_EPARAM;
-    const int wrong = set_strides(&call);
+    const int wrong = take_params(&call);
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;

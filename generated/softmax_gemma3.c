@@ -6223,6 +6223,14 @@ int softmax_gemma3_params_init(struct softmax_gemma3_params *params, uint64_t se
     return 0;
 }
 
+/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
+static int take_params(struct call *call)
+{
+    const struct softmax_gemma3_params *const params = call->params;
+    if (!params || !params->k_norm_weight || !params->q_norm_weight) return ATTN_EPARAM;
+    return 0;
+}
+
 /* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
@@ -6399,7 +6407,8 @@ int softmax_gemma3_forward(const struct attn_problem *problem, const struct soft
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||
         (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if (!params || !params->k_norm_weight || !params->q_norm_weight) return ATTN_EPARAM;
+    const int wrong = take_params(&call);
+    if (wrong) return wrong;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
     const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
@@ -7133,7 +7142,7 @@ static int choose_version(struct growth *g, const struct appending *x, int64_t m
     const struct sequence *const s = &g->s;
     (void)x;
     g->m = m;
-    call->p.n_q = m;
+    call->p.n_q = x->asked ? m : 0;
     call->p.n_k = s->length + m;
     g->this = attending(call->p.n_k, rows_of(&call->p), call->p.n_q);
     if (!runs(&g->this)) return ATTN_EMACHINE;
@@ -7238,7 +7247,8 @@ static int grow(struct growth *growth, int64_t growths, struct job *job, const s
             if (growth[k].left == 0) continue;
             error = begin_piece(&growth[k], x);
             pieces++;
-            if (x->asked) job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
+            if (!x->asked) continue;
+            job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
         }
         if (!error && jobs) error = run_jobs(job, jobs, x->threads, x->work, bytes);
         if (error || !pieces) return error;
@@ -7276,7 +7286,8 @@ int softmax_gemma3_extend(const struct attn_problem *problem, const struct softm
     call.sharing = sharing_of(&call.p);
     struct appending x = {.extends = &this, .at = &at};
     int64_t tokens = 0;
-    if (!params || !params->k_norm_weight || !params->q_norm_weight) return ATTN_EPARAM;
+    const int wrong = take_params(&call);
+    if (wrong) return wrong;
     x.pages = problem->pages;
     if (x.pages) {
         if (!x.pages->base || !x.pages->table) return ATTN_EPOINTER;
@@ -7301,7 +7312,7 @@ int softmax_gemma3_extend(const struct attn_problem *problem, const struct softm
         tokens += n > 0;
     }
     if (tokens == 0 || call.p.heads == 0) return 0;
-    const int asked = call.q || call.out; /* without queries, the call only stores keys and values */
+    const int asked = call.q || call.out; /* without queries, the call only changes the state */
     if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||

@@ -79,8 +79,8 @@ size_t softmax_gpt_oss_extend_workspace(const struct attn_problem *problem);
    A row of out is causal attention over all tokens of its sequence so far: the row that softmax_gpt_oss_forward
    computes for the whole sequence, however the sequence is divided into calls. The state then contains the
    new tokens.
-   If q and out are NULL, the call only stores the tokens. Keys are stored after normalisation, rotation or the
-   like, computed with the parameters of this call.
+   If q and out are NULL, the call only adds the tokens to the state. Keys are stored after normalisation, rotation or
+   the like, computed with the parameters of this call.
    Returns 0, ATTN_ESTATE, ATTN_ECAPACITY (the state is unchanged), or an error of forward. */
 int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
     const float *q, const float *k, const float *v,

@@ -55,7 +55,7 @@ size_t softmax_mla_extend_workspace(const struct attn_problem *problem);
    A row of out is causal attention over all tokens of its sequence so far: the row that softmax_mla_forward
    computes for the whole sequence, however the sequence is divided into calls. The state then contains the
    new tokens.
-   If q and out are NULL, the call only stores the tokens.
+   If q and out are NULL, the call only adds the tokens to the state.
    Returns 0, ATTN_ESTATE, ATTN_ECAPACITY (the state is unchanged), or an error of forward. */
 int softmax_mla_extend(const struct attn_problem *problem, const struct softmax_mla_params *params, const float *q,
     const float *k,

@@ -6341,7 +6341,7 @@ static int choose_version(struct growth *g, const struct appending *x, int64_t m
     const struct sequence *const s = &g->s;
     (void)x;
     g->m = m;
-    call->p.n_q = m;
+    call->p.n_q = x->asked ? m : 0;
     call->p.n_k = s->length + m;
     g->this = attending(call->p.n_k, rows_of(&call->p), call->p.n_q);
     if (!runs(&g->this)) return ATTN_EMACHINE;
@@ -6446,7 +6446,8 @@ static int grow(struct growth *growth, int64_t growths, struct job *job, const s
             if (growth[k].left == 0) continue;
             error = begin_piece(&growth[k], x);
             pieces++;
-            if (x->asked) job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
+            if (!x->asked) continue;
+            job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
         }
         if (!error && jobs) error = run_jobs(job, jobs, x->threads, x->work, bytes);
         if (error || !pieces) return error;
@@ -6509,7 +6510,7 @@ int softmax_yarn_extend(const struct attn_problem *problem, const struct softmax
         tokens += n > 0;
     }
     if (tokens == 0 || call.p.heads == 0) return 0;
-    const int asked = call.q || call.out; /* without queries, the call only stores keys and values */
+    const int asked = call.q || call.out; /* without queries, the call only changes the state */
     if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
     if ((out && (const void *)out == q) ||
         (out && (const void *)out == k) ||

@@ -74,12 +74,9 @@ static const char *rows_of_arrays(struct arena *arena, const struct kernel_array
 /* Returns the sentence for NAME.h about calls of extend with NULL for q and out. */
 static const char *without_rows(const struct emission *p)
 {
-    if (p->extends) return "";
-    return p->prepares
-               ? "   If q and out are NULL, the call only stores the tokens. Keys are stored after normalisation, "
-                 "rotation or the\n"
-                 "   like, computed with the parameters of this call.\n"
-               : "   If q and out are NULL, the call only stores the tokens.\n";
+    return p->prepares ? "   If q and out are NULL, the call only adds the tokens to the state. Keys are stored after "
+                         "normalisation, rotation or\n   the like, computed with the parameters of this call.\n"
+                       : "   If q and out are NULL, the call only adds the tokens to the state.\n";
 }
 
 /* Prints the declarations for states and their comments. */

@@ -152,6 +152,7 @@ static void print_windows(const struct emitter *x, const struct stmt *window, co
     template_set_number(&t, "SLOT", x->l->slot);
     template_set_number(&t, "READ_FIRST", x->c->state.read_first);
     template_set_number(&t, "READ_BACK", x->c->state.read_back);
+    template_set(&t, "FIRST_QUERY", x->c->state.chunk > 0 ? "call->length" : "call->p.n_k - call->p.n_q");
     task_piece(&t, "WINDOWS", lead);
 }
 

@@ -34,7 +34,7 @@ static bool begins_kept(const struct emitter *x, const struct stmt *s)
    Returns the last of these statements. */
 static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
 {
-    const char *condition = begins_kept(x, s) ? "call->p.n_k - call->p.n_q == call->start" : emit_condition(x, s);
+    const char *condition = begins_kept(x, s) ? "call->length == call->start" : emit_condition(x, s);
     if (condition) {
         emit_line(x, "if (%s) {", condition);
         open_block(x);

@@ -37,22 +37,17 @@ static int extend(const struct call *c, const struct attn_problem *p, int64_t ro
                              asked ? data[ROLE_OUT] + (size_t)(row * p->out.row) * size : NULL, c->state, c->workspace);
 }
 
-/* Appends c->position tokens to the first sequence and copies its state to the others. Computes the output only if
-   the kernel requires it (ATTN_EPOINTER). */
+/* Appends c->position tokens to the first sequence and copies its state to the others. */
 static int fill_state(struct call *c)
 {
     struct attn_problem p = c->problem;
     int64_t *const lengths = calloc((size_t)p.batch, sizeof *lengths);
     int error = lengths ? c->kernel->state_init(&p, c->state) : ATTN_EMEMORY;
-    bool asked = false;
     p.lengths = lengths;
     for (int64_t done = 0; done < c->position && !error; done += p.n_q) {
         p.n_q = c->position - done < c->problem.n_q ? c->position - done : c->problem.n_q;
         lengths[0] = p.n_q;
-        error = extend(c, &p, 0, asked);
-        if (error != ATTN_EPOINTER || asked) continue;
-        asked = true;
-        error = extend(c, &p, 0, asked);
+        error = extend(c, &p, 0, false);
     }
     for (int64_t b = 1; b < p.batch && !error; b++) error = c->kernel->state_copy(&p, c->state, b, c->state, 0);
     free(lengths);

@@ -104,19 +104,22 @@ def a_wrong_kernel(place):
 
 @case
 def a_kernel_that_is_wrong_for_some_calls(place):
-    """Each of three kernels is wrong in one case: for a second sequence, for a piece of a sequence, or for some
-    gradients alone."""
+    """Each of four kernels is wrong in one case: for a second sequence, for a piece of a sequence, without queries,
+    or for some gradients alone."""
     arrays = 'const struct attn_problem *problem, const struct soft_params *params, const float *q, const float *k, ' \
         'const float *v, '
     call = 'problem, params, q, k, v, '
-    for name, more, words, spoil, said in (
+    for number, (name, more, words, spoil, said) in enumerate((
             ('forward', 'float *out, void *workspace', 'out, workspace',
              'if (problem->batch > 1) out[problem->heads * problem->n_q * 3] += 1', 'out[1, 0, 0, 0] is'),
             ('extend', 'float *out, void *state, void *workspace', 'out, state, workspace',
-             'if (problem->n_q != problem->capacity) out[0] += 1', "the compiled kernel's extend is wrong"),
+             'if (out && problem->n_q != problem->capacity) out[0] += 1', "the compiled kernel's extend is wrong"),
+            ('extend', 'float *out, void *state, void *workspace', 'out, state, workspace',
+             'if (!out) ((char *)state)[problem->state_bytes - 1] ^= 1',
+             'extend without queries makes another state than with queries'),
             ('backward', 'const float *out, const float *dout, float *dq, float *dk, float *dv, '
              'struct soft_gradients *gradients, void *workspace', 'out, dout, dq, dk, dv, gradients, workspace',
-             'if (!dq && !dk) dv[0] += 1', 'dv has different bits if only it is requested')):
+             'if (!dq && !dk) dv[0] += 1', 'dv has different bits if only it is requested'))):
         place.write('soft.yaml', 'similarity: softmax\nmask: causal\nshape: {head_dim: 4, value_dim: 3}\n'
                     'emit: [forward, backward, decode]\n')
         script = r'''
@@ -129,7 +132,7 @@ int soft_%s(%s%s)
 }
 END
 ''' % (name, name, arrays, more, call, words, spoil)
-        environment = compiler(place, name + 'cc', script) | {'XDG_CACHE_HOME': place.path('cache-' + name)}
+        environment = compiler(place, 'cc-%d' % number, script) | {'XDG_CACHE_HOME': place.path('cache-%d' % number)}
         done = place.attnc('check', 'soft.yaml', *ALONE, '--lengths', '7', status=1, env=environment)
         check(said in done.stderr and done.stdout.endswith('soft: wrong\n'), done.stdout + done.stderr)
 

@@ -1,6 +1,7 @@
 /* Checks extend of the kernel, for attnc check. Calls of extend append the sequences of a sample in pieces. Their
    output is compared with the output of forward, without dropout. Some pieces are appended to an empty state, which is
-   then joined with the state of the earlier pieces. */
+   then joined with the state of the earlier pieces. Each piece is also appended to a copy of the state without
+   queries. Both states must be equal. */
 #include "check.h"
 #include "../../host/host.h"
 #include "../../support/support.h"
@@ -25,6 +26,10 @@ struct growth {
        compared, and the number of keys that a state sums at a time. */
     void *left, *right, *ignored;
     int64_t chunk;
+    /* `unasked` is a state whose last piece was appended without queries. `differs` is true if it was ever another
+       state than `state`. */
+    void *unasked;
+    bool differs;
     /* `of_statistics` is a piece of the statistics. `all_statistics` has all of them. */
     void *of_statistics, *all_statistics;
     /* at[b] is the length of sequence b so far. tokens[b] is the number of tokens that the next call appends to it. */
@@ -119,11 +124,25 @@ static int64_t draw_piece(struct growth *x, bool alike, uint64_t *state)
     return longest;
 }
 
-/* Appends the piece to a state. Returns 0 or ATTN_E…. */
+/* Appends the piece to a state, without queries if `out` is NULL. Returns 0 or ATTN_E…. */
 static int extend(const struct growth *x, void *out, void *state, void *workspace)
 {
     const struct called *const f = x->forward;
-    return f->kernel->extend(&x->p, f->params, f->input[0], f->input[1], f->input[2], out, state, workspace);
+    const void *const q = out ? f->input[0] : NULL;
+    return f->kernel->extend(&x->p, f->params, q, f->input[1], f->input[2], out, state, workspace);
+}
+
+/* Appends the piece to the state, and without queries to a copy of the state. Returns 0 or ATTN_E…. */
+static int extend_twice(struct growth *x, void *workspace)
+{
+    void *const statistics = x->p.statistics;
+    memcpy(x->unasked, x->state, x->p.state_bytes);
+    x->p.statistics = NULL;
+    int error = extend(x, NULL, x->unasked, workspace);
+    x->p.statistics = statistics;
+    if (!error) error = extend(x, x->of_out, x->state, workspace);
+    x->differs |= !error && memcmp(x->unasked, x->state, x->p.state_bytes) != 0;
+    return error;
 }
 
 /* Appends the piece to an empty state, and joins this state with x->left. If that succeeds, the joined state replaces
@@ -156,7 +175,7 @@ static int grow(struct growth *x, bool alike, uint64_t *state)
         void *workspace = check_memory(kernel->extend_workspace(p));
         error = workspace ? take_pieces(x) : ATTN_EMEMORY;
         if (!error && x->chunk) memcpy(x->left, x->state, p->state_bytes);
-        if (!error) error = extend(x, x->of_out, x->state, workspace);
+        if (!error) error = extend_twice(x, workspace);
         if (!error && x->chunk) error = join(x, workspace);
         if (!error) copy_rows(x, x->out, x->of_out, x->result, true);
         if (!error && x->statistics) copy_rows(x, x->statistics, x->of_statistics, x->all_statistics, true);
@@ -202,16 +221,19 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
     x->p.foldable = x->chunk != 0;
     x->p.state_bytes = kernel->state(&x->p);
     x->state = check_memory(x->p.state_bytes);
+    x->unasked = check_memory(x->p.state_bytes);
     x->result = check_memory((size_t)c->sample[sample].out.elements * attn_dtype_size(kernel->dtype));
     x->at = attn_alloc(batch * sizeof *x->at);
     x->tokens = attn_alloc(batch * sizeof *x->tokens);
     x->left = x->chunk ? check_memory(x->p.state_bytes) : NULL;
     x->right = x->chunk ? check_memory(x->p.state_bytes) : NULL;
     const bool joins = (x->left && x->right) || !x->chunk;
-    const int error = x->state && x->result && x->at && x->tokens && joins ? grow(x, alike, state) : ATTN_EMEMORY;
+    const int error = x->state && x->unasked && x->result && x->at && x->tokens && joins ? grow(x, alike, state)
+                                                                                         : ATTN_EMEMORY;
     for (int t = 0; t < x->sample->tensors; t++)
         if (x->given[t] != forward->array[t]) attn_free(x->given[t]);
     attn_free(x->state);
+    attn_free(x->unasked);
     attn_free(x->left);
     attn_free(x->right);
     attn_free(x->at);
@@ -240,6 +262,7 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel)
 {
     struct worst worst = {.share = 0};
     uint64_t state = c->o->has_seed ? c->o->seed : 1;
+    bool differs = false;
     for (int k = 0; k < 2 * c->sizes; k++) {
         const int n = k / 2;
         const struct sample *s = &c->extended[n];
@@ -263,6 +286,11 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel)
             return STATUS_MACHINE;
         }
         check_worst(&s->out, n, out, allowed, c->p->spec->dtype, &worst);
+        differs |= x.differs;
+    }
+    if (differs && c->good) {
+        complain(c->o, "%s: extend without queries makes another state than with queries", c->p->spec->name);
+        c->good = false;
     }
     check_report(c, "the kernel's extend", "the compiled kernel's extend", &worst, "of the tolerance",
                  worst.share <= 1);

@@ -253,10 +253,7 @@ int SPEC_backward(const struct attn_problem *problem, const struct SPEC_params *
         return ATTN_EPOINTER;
     if (GRADIENT_SHARED) return ATTN_EPOINTER;
 #if PARAMS
-    if (PARAM_MISSING) return ATTN_EPARAM;
-#endif
-#if STRIDED
-    const int wrong = set_strides(&call);
+    const int wrong = take_params(&call);
     if (wrong) return wrong;
 #endif
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;

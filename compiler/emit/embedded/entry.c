@@ -229,6 +229,20 @@ PARAM_ROW_VALUES
 }
 
 #endif
+#if PARAMS
+/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
+static int take_params(struct call *call)
+{
+    const struct SPEC_params *const params = call->params;
+    if (PARAM_MISSING) return ATTN_EPARAM;
+#if STRIDED
+    return set_strides(call);
+#else
+    return 0;
+#endif
+}
+
+#endif
 #if SEVERAL
 /* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
 static size_t max_bytes_a_thread(int64_t n_k)

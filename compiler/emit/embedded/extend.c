@@ -169,7 +169,7 @@ static int choose_version(struct growth *g, const struct appending *x, int64_t m
     const struct sequence *const s = &g->s;
     (void)x;
     g->m = m;
-    call->p.n_q = m;
+    call->p.n_q = x->asked ? m : 0;
     call->p.n_k = s->length + m;
 #if PREFIX_SUMS
     call->log_decay_q = call->log_decay_k + s->length * PREFIX_ROW;
@@ -180,6 +180,7 @@ static int choose_version(struct growth *g, const struct appending *x, int64_t m
 #endif
 #if CARRIED
     call->start = s->start;
+    call->length = s->length;
     call->summed = s->summed;
     g->this = *x->extends;
 #else
@@ -356,7 +357,10 @@ static int grow(struct growth *growth, int64_t growths, struct job *job, const s
             if (growth[k].left == 0) continue;
             error = begin_piece(&growth[k], x);
             pieces++;
-            if (x->asked) job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
+#if !CARRIED
+            if (!x->asked) continue;
+#endif
+            job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
         }
         if (!error && jobs) error = run_jobs(job, jobs, x->threads, x->work, bytes);
         if (error || !pieces) return error;
@@ -401,10 +405,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
     if (!bytes_fit(bytes_times(bytes_times(sizeof(int32_t), call.p.batch), call.p.capacity))) return ATTN_ESIZE;
 #endif
 #if PARAMS
-    if (PARAM_MISSING) return ATTN_EPARAM;
-#endif
-#if STRIDED
-    const int wrong = set_strides(&call);
+    const int wrong = take_params(&call);
     if (wrong) return wrong;
 #endif
 #if ROWS_APART
@@ -446,11 +447,7 @@ int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *pa
         tokens += n > 0;
     }
     if (tokens == 0 || call.p.heads == 0) return 0;
-#if CARRIED
-    const int asked = 1;
-#else
-    const int asked = call.q || call.out; /* without queries, the call only stores keys and values */
-#endif
+    const int asked = call.q || call.out; /* without queries, the call only changes the state */
     if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
     if (ARRAY_SHARED) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;

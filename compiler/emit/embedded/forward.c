@@ -87,10 +87,7 @@ int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *p
     if (ARRAY_OF_QUERIES_MISSING || !workspace || (call.p.n_k > 0 && (ARRAY_OF_KEYS_MISSING))) return ATTN_EPOINTER;
     if (ARRAY_SHARED) return ATTN_EPOINTER;
 #if PARAMS
-    if (PARAM_MISSING) return ATTN_EPARAM;
-#endif
-#if STRIDED
-    const int wrong = set_strides(&call);
+    const int wrong = take_params(&call);
     if (wrong) return wrong;
 #endif
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;

@@ -56,8 +56,9 @@ struct call { /* the arguments of a call; all threads read the same struct */
 #endif
 #if CARRIED
     unsigned char *kept; /* the sums of all heads in the caller's state, or NULL */
-    /* start: the position of the sequence's first token; summed: the sums contain the keys before this position */
-    int64_t start, summed;
+    /* start: the position of the sequence's first token; summed: the sums contain the keys before this position;
+       length: the position of the first new token */
+    int64_t start, summed, length;
 #if JOINS
     const unsigned char *folded; /* the sums of a second state over p.n_k keys, which are added to `kept` */
 #endif

@@ -33,7 +33,7 @@
 #endif
 #endif
 #if PIECE_BEGIN_KEPT
-    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
+    if (call->length == call->start) { /* the state has no keys yet */
 BODY
     }
 #endif
@@ -72,7 +72,7 @@ BODY
     part->slots -= part->number * part->window * SLOT; /* now the slots of thread 0, because threads share all slots */
     for (part->chunk0 = FIRST; part->chunk0 < CHUNKS; part->chunk0 += part->window * part->threads) {
         if (part->CHUNK_BEGIN * CHUNK >= READ_FIRST) /* skip keys that no query sees */
-            part->CHUNK_BEGIN = max(part->CHUNK_BEGIN, (call->p.n_k - call->p.n_q - READ_BACK) / CHUNK);
+            part->CHUNK_BEGIN = max(part->CHUNK_BEGIN, (FIRST_QUERY - READ_BACK) / CHUNK);
         part->chunk1 = min(part->chunk0 + part->window * part->threads, CHUNKS);
 BODY
     }
