@@ -1,0 +1,267 @@
+/* Makes the versions that extend states, prepare keys and join states. */
+#include "maker.h"
+#include "../analysis/analysis.h"
+#include "../pass/pass.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Compiles `extend` again with short tiles, because few tokens would leave most vector lanes empty. Only the loops
+   over queries of this compilation are used. */
+static void add_short_tile(struct maker *x, struct compilation *extend)
+{
+    struct compilation like = *extend;
+    if (!extend->state.slot_is_kept || extend->tiling.tile_q <= FEW_TOKENS) return;
+    like.program.short_tile = true;
+    struct compilation *const c = unit_recompile(x->p, &like);
+    x->good = c->graph && passes_run(c, NULL, NULL);
+    extend->state.few_tokens = c;
+}
+
+/* Returns the compilation for the longest sequences on a target. */
+static const struct compilation *longest(const struct unit *p, const struct target *target)
+{
+    const struct compilation *c = NULL;
+    for (int v = 0; v < p->versions; v++)
+        if (p->version[v].target == target) c = p->version[v].c;
+    return c;
+}
+
+/* Sets p->folds, p->moves and p->any_order, and compiles programs that add two states. */
+static void make_fold(struct maker *x)
+{
+    struct unit *const p = x->p;
+    p->folds = p->extends && p->read_back == 0;
+    p->moves = true;
+    for (int v = 0; v < p->graph->values; v++)
+        p->folds &= !p->graph->value[v].integers; /* sums that ids reset cannot be added */
+    for (int k = 0; k < p->extends; k++) {
+        const struct compilation *const c = p->extend[k].c;
+        p->folds &= c->state.slot_is_kept;
+        p->moves &= moves_on(p->graph, c->state.chunk);
+    }
+    p->any_order = p->folds && takes_any_order(p->graph);
+    p->terms_move = prefix_terms_move(p->graph);
+    for (int k = 0; k < p->extends && p->folds && x->good; k++) {
+        const struct compilation *const c = p->extend[k].c;
+        p->extend[k].fold = maker_compile(x, c->schedule, c->target,
+                                          (struct program){.kind = PROGRAM_FOLD_STATES, .linear = true}, k == 0);
+    }
+}
+
+/* Returns whether the sums of a state depend on the factors between chunks. Then they depend on positions, because
+   the first chunk of a sequence has no factor. */
+static bool has_factors(const struct graph *g)
+{
+    bool has = false;
+    for (int v = 0; v < g->values; v++) has |= g->value[v].keep != NULL;
+    return has;
+}
+
+/* With 'delta', compiles programs for states that also have transitions, and programs that join such states. */
+static void make_foldable(struct maker *x)
+{
+    struct unit *const p = x->p;
+    bool can = p->extends > 0 && p->read_back == 0 && graph_find_solve(p->graph) >= 0;
+    for (int v = 0; v < p->graph->values; v++) can &= !p->graph->value[v].integers; /* ids reset the sums */
+    for (int k = 0; k < p->extends && can && x->good; k++) {
+        const struct compilation *const like = p->extend[k].c;
+        struct program program = {.kind = PROGRAM_EXTEND, .linear = true, .foldable = true};
+        p->moves &= !has_factors(like->graph);
+        struct version *const made = &p->foldable[p->foldables++];
+        *made = p->extend[k];
+        made->c = maker_compile(x, like->schedule, like->target, program, k == 0);
+        program.kind = PROGRAM_FOLD_STATES;
+        if (x->good) made->fold = maker_compile(x, like->schedule, like->target, program, k == 0);
+    }
+}
+
+/* Finds the keys that a state must store for all versions. These are the first *first and the last *back keys.
+   Returns false if a version may read any key. */
+static bool kept_by_all(const struct version *version, int versions, int64_t *first, int64_t *back)
+{
+    *first = *back = 0;
+    int64_t early = 0; /* Earlier tiles of queries may read more keys. All keys that such a tile reads are stored. */
+    for (int v = 0; v < 3 * versions; v++) {
+        const struct version *const of = &version[v / 3];
+        const struct compilation *const c = v % 3 == 0 ? of->c : v % 3 == 1 ? of->few : of->heads;
+        int64_t begin, before;
+        if (!c) continue;
+        if (!keys_read_on(c, &begin, &before)) return false;
+        if (begin > *first) *first = begin;
+        if (before > *back) *back = before;
+        if (begin + before > early) early = begin + before;
+    }
+    if (early - *first > *back) *back = early - *first;
+    return true;
+}
+
+/* Compiles the programs that decode with a state of keys, if forward cannot decode. If the state stores prepared
+   keys, one program prepares keys, and the other programs attend to them. These programs have no dropout. */
+static void make_attending(struct maker *x)
+{
+    struct unit *const p = x->p;
+    const bool prepared = stores_prepared_keys(p->spec);
+    if (p->extends || (!prepared && p->spec->dropout == 0)) return;
+    for (int v = 0; v < p->versions && x->good; v++) {
+        const struct version *const like = &p->version[v];
+        if (prepared && (v == 0 || like->target != like[-1].target)) {
+            struct compilation *const made = maker_compile(x, NULL, like->target,
+                                                           (struct program){.kind = PROGRAM_PREPARE_KEYS}, v == 0);
+            if (!x->good) return;
+            p->prepare[p->prepares++] = (struct version){.target = like->target, .c = made, .cooperative = 1};
+            p->of_prepared[p->of_prepareds++] = made;
+        }
+        /* These variables replace like->c, like->few and like->heads. Versions can share a compilation. */
+        const struct compilation *c = NULL, *few = NULL, *heads = NULL;
+        for (int u = 0; u < v; u++) {
+            if (p->version[u].c == like->c) c = p->attend[u].c;
+            if (like->few && p->version[u].few == like->few) few = p->attend[u].few;
+            if (like->heads && p->version[u].heads == like->heads) heads = p->attend[u].heads;
+        }
+        if (!c) {
+            const struct program program = {.kind = PROGRAM_QUERY_PREPARED, .linear = like->c->program.linear};
+            struct compilation *const made = maker_compile(x, like->c->schedule, like->target, program, v == 0);
+            if (!x->good) return;
+            c = p->of_prepared[p->of_prepareds++] = made;
+        }
+        if (like->few && !few) {
+            struct compilation *const made = maker_few(x, like->target, PROGRAM_QUERY_PREPARED, v == 0);
+            if (made) few = p->of_prepared[p->of_prepareds++] = made;
+        }
+        if (like->heads && few && !heads) {
+            const struct program program = {.kind = PROGRAM_QUERY_PREPARED, .by_heads = true};
+            struct compilation *const made = maker_for_few(x, like->target, program, v == 0);
+            if (made) heads = p->of_prepared[p->of_prepareds++] = made;
+        }
+        p->attend[p->attends] = *like;
+        p->attend[p->attends].heads = heads;
+        p->attend[p->attends].c = c;
+        p->attend[p->attends++].few = few;
+    }
+}
+
+/* Whether a region compares ids of tokens in an array of the spec. A call gets only the ids of new tokens. */
+static bool compares_rows(const struct unit *p)
+{
+    bool compares = false;
+    for (int k = 0; k < p->arrays->count; k++) compares |= p->arrays->array[k].compared && p->arrays->array[k].declared;
+    return compares;
+}
+
+/* Returns whether a program attends to keys in a state. */
+static bool attends_to_state(const struct compilation *c)
+{
+    return program_is_forward(&c->program) || program_takes_prepared(&c->program);
+}
+
+/* Lets the rows of a state be in pages, if all programs that attend to them can read pages. */
+static void take_pages(struct unit *p, struct compilation *const *compilation, int compilations)
+{
+    p->paged = !p->extends && !p->prefixes;
+    for (int k = 0; k < p->arrays->count; k++)
+        p->paged &= !p->arrays->array[k].integer_rows || p->arrays->array[k].role != ROLE_PER_KEY;
+    for (int k = 0; k < compilations; k++)
+        p->paged &= !attends_to_state(compilation[k]) || loops_read_pages(compilation[k]->loops);
+    for (int k = 0; k < compilations && p->paged; k++) {
+        struct compilation *const c = compilation[k];
+        if (!attends_to_state(c)) continue;
+        c->state.paged = true;
+        c->loops->workspace += pages_workspace(c);
+    }
+}
+
+/* Returns whether the expression has the position of a token, except in a subscript of an array. */
+static bool names_position(const struct module *m, const struct expr *e)
+{
+    if (!e || e->op == EXPR_ID || e->op == EXPR_ELEMENT) return false;
+    if (e->op == EXPR_START || (e->op == EXPR_INDEX && axis_is_sequence(&m->axis[e->integer]))) return true;
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (names_position(m, e->arg[k])) return true;
+    return false;
+}
+
+/* Returns whether a stored row may move to the position of another token: it is no sum, and its keys are not prepared
+   for a position. */
+static bool rows_move(const struct unit *p)
+{
+    if (p->extends || p->prefixes) return false;
+    for (int k = 0; k < p->prepares; k++) {
+        const struct graph *const g = p->prepare[k].c->source;
+        for (int v = 0; v < g->values; v++)
+            if (names_position(g->module, g->value[v].expr)) return false;
+    }
+    return true;
+}
+
+void maker_extend(struct maker *x)
+{
+    struct unit *const p = x->p;
+    struct text t = {0};
+    /* A linear form compares ids of keys with the id of the last key that is in the sums. */
+    int64_t read_back = compares_rows(p), first = 0;
+    for (int v = 0; v < p->versions && x->good; v++) {
+        if (v > 0 && p->version[v].target == p->version[v - 1].target) continue;
+        const struct compilation *const like = longest(p, p->version[v].target);
+        const struct program program = {.kind = PROGRAM_EXTEND, .linear = true};
+        struct compilation *const c = like->program.linear
+                                          ? maker_compile(x, like->schedule, like->target, program, v == 0)
+                                          : NULL;
+        if (c && x->good) add_short_tile(x, c);
+        if (!x->good) return;
+        const int64_t back = c && c->state.chunk ? keys_read_back(c) : -1;
+        if (back < 0) {
+            p->extends = 0;
+            break;
+        }
+        if (back > read_back) read_back = back;
+        p->extend[p->extends++] = (struct version){
+            .target = like->target, .c = c, .cooperative = (int)schedule_knob(c, "together", 1)};
+    }
+    if (p->extends && spec_has_storage(p->spec)) {
+        diagnostics_error(x->d, p->spec->storage_at,
+                          "with 'decode', 'storage' needs a state that stores keys, but the linear form of this spec "
+                          "stores sums over them; leave out 'storage', or set 'algorithm: quadratic'");
+        x->good = false;
+        return;
+    }
+    make_attending(x);
+    if (!x->good) return;
+    const struct version *const version = p->attends ? p->attend : p->version;
+    const int versions = p->attends ? p->attends : p->versions;
+    if (!p->extends && !kept_by_all(version, versions, &first, &read_back)) read_back = -1;
+    for (int k = 0; k < p->arrays->count && first; k++) /* such arrays are read at any position */
+        if (p->arrays->array[k].integer_rows && p->arrays->array[k].role == ROLE_PER_KEY) read_back = -1;
+    p->read_back = read_back;
+    p->read_first = read_back < 0 ? 0 : first;
+    struct compilation *const *const attending = p->attends ? p->of_prepared : p->compilation;
+    const int attendings = p->attends ? p->of_prepareds : p->compilations;
+    for (int k = 0; k < attendings; k++) {
+        if (!attends_to_state(attending[k])) continue;
+        attending[k]->state.read_first = p->read_first;
+        attending[k]->state.read_back = read_back;
+    }
+    take_pages(p, attending, attendings);
+    p->rows_move = rows_move(p);
+    make_fold(x);
+    if (x->good) make_foldable(x);
+    if (!x->good) return;
+    graph_print(p->graph, &t);
+    char *meaning = arena_copy(p->arena, strchr(t.data, '\n')); /* skips the line with the spec's name */
+    text_free(&t);
+    text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
+    if (p->read_first) text_add(&t, "first %lld\n", (long long)p->read_first);
+    if (p->prepares) text_add(&t, "prepared\n");
+    if (spec_has_storage(p->spec))
+        text_add(&t, "%s %s\n", dtype_name(spec_type_of_keys(p->spec)), dtype_name(spec_type_of_values(p->spec)));
+    for (int a = 0; p->extends && a < p->extend[0].c->loops->arrays; a++) {
+        const struct array *const array = &p->extend[0].c->loops->array[a];
+        for (int k = 0; array->kept && k < array->rank; k++) text_add(&t, " %lld", (long long)array->extent[k]);
+        if (array->kept) text_add(&t, " at %lld\n", (long long)array->offset);
+    }
+    p->fingerprint = strtoull(arena_printf(p->arena, "%.16s", hash_text(p->arena, t.data, t.length)), NULL, 16);
+    text_free(&t);
+}
