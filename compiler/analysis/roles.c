@@ -174,17 +174,25 @@ static bool needs_solution(const struct graph *g, int a, int b)
     return needed[v];
 }
 
+/* Whether output o solves a linear system without features. Its loops compute nothing else. */
+static bool substitutes(const struct graph *g, int o)
+{
+    const struct value *const v = &g->value[g->output[o].value];
+    return v->op == GRAPH_SOLVE && v->operands <= SOLVE_FEATURES;
+}
+
 /* Whether outputs a and b can share loops: the loops run over the same axes, and neither output is needed to compute
    the other. */
 static bool share_loops(const struct needs *needs, int a, int b)
 {
     const struct graph *const g = needs->g;
     struct roles x, y;
+    if (substitutes(g, a) || substitutes(g, b)) return false;
     if (needs_solution(g, a, b) || needs_solution(g, b, a)) return true;
     if (graph_find_solve(g) >= 0 ? follows(needs, a, b) || follows(needs, b, a) : needs->waits[a] != needs->waits[b])
         return false;
     if (roles_of(g, a, &x) || roles_of(g, b, &y)) return false;
-    if (sums_across(g, b, &x, &y)) return true;
+    if (graph_find_solve(g) < 0 && sums_across(g, b, &x, &y)) return true;
     return x.lane == y.lane && x.stream == y.stream && x.chunk == y.chunk && x.outer == y.outer && x.rows == y.rows &&
            (x.slices == y.slices || x.slices < 0 || y.slices < 0);
 }
@@ -225,7 +233,7 @@ int output_groups(const struct graph *g, int *group)
     for (int o = 0; o < g->outputs; o++) {
         for (int p = 0; p < o && !group[o]; p++) {
             bool alike = share_loops(&needs, p, o);
-            for (int n = p + 1; n < o && alike; n++) alike = group[n] != group[p] || share_loops(&needs, n, o);
+            for (int n = 0; n < o && alike; n++) alike = group[n] != group[p] || share_loops(&needs, n, o);
             if (!alike) continue;
             group[o] = group[p];
             for (int n = 1; n <= groups && group[o]; n++) /* two groups must not wait for each other */

@@ -214,20 +214,15 @@ static bool linear_has_gradients(const struct maker *x, const struct target *tar
     return trial.good;
 }
 
-/* Returns whether a spec with the delta rule can have only the quadratic form. Reports what needs the linear form.
-   `linear` is the compilation that could not become linear, or NULL if none was tried. */
+/* Returns whether a spec with the delta rule can have only the quadratic form. Reports that decoding needs the linear
+   form. `linear` is the compilation that could not become linear, or NULL if none was tried. */
 static bool can_be_quadratic(struct maker *x, const struct compilation *linear)
 {
-    static const struct {
-        unsigned emit;
-        const char *says;
-    } of[] = {{EMIT_DECODE, "decoding"}, {EMIT_BACKWARD, "gradients"}};
     const struct spec *const spec = x->p->spec;
-    for (int k = 0; k < 2; k++) {
-        if (!(spec->emit & of[k].emit)) continue;
+    if (spec->emit & EMIT_DECODE) {
         const char *const why = linear ? linear->reason : "'algorithm' is 'quadratic'";
-        diagnostics_error(x->d, spec->delta_at, "%s with 'delta' needs a linear form, and there is none: %s",
-                          of[k].says, why ? why : "its weights are not summed over keys");
+        diagnostics_error(x->d, spec->delta_at, "decoding with 'delta' needs a linear form, and there is none: %s",
+                          why ? why : "its weights are not summed over keys");
         x->good = false;
     }
     return x->good;

@@ -10,7 +10,7 @@ void pass_correct_values(struct compilation *c)
 {
     struct graph *const g = c->graph;
     const int solve = graph_find_solve(g);
-    if (solve < 0 || g->value[solve].operands > SOLVE_FEATURES) return;
+    if (solve < 0 || g->value[solve].operands > SOLVE_FEATURES || program_is_differentiated(&c->program)) return;
     if (program_corrects_values(&c->program)) {
         g->outputs = 0;
         graph_output(g, corrected_values, solve);

@@ -220,6 +220,22 @@ DELTA = {   # Each value is (rate, similarity, other keys of the spec).
         'arrays': BETA | {'rate': {'shape': ['H', 'D'], 'learned': True}}, 'normalize': 'sum',
         'decay': {'log': '-exp(rate[h][d]) * 0.1'}}),
 }
+SOFTMAX_DELTA = {'arrays': BETA, 'normalize': 'sum'}
+# The delta rule without a linear form, by blocked substitution. Each value is (rate, similarity, other keys of the spec).
+SUBSTITUTED = {
+    'softmax': ('beta[b][h][t]', 'softmax', SOFTMAX_DELTA | {'prepare': []}),
+    'window': ('beta[b][h][t]', {'softmax': {'scale': 8, 'bias': 'alibi'}}, SOFTMAX_DELTA | {
+        'mask': {'all': ['causal', {'window': {'left': 20}}]}, 'prepare': ['l2norm', 'rope'], 'dropout': 0.2}),
+    'ahead': ('0.3 * beta[b][h][t]', {'softmax': {'cap': 3}}, SOFTMAX_DELTA | {'mask': 'none'}),
+    'parity': ('beta[b][h][t]', {'softmax': {'modify': 's * exp(tau[h]) - 0.1 * (i % 3)'}}, SOFTMAX_DELTA | {
+        'arrays': BETA | {'tau': {'shape': ['H'], 'learned': True}}, 'mask': {'expr': 'j <= i && (j % 3 == 0 || i - j < 5)'},
+        'shape': {'head_dim': 8, 'value_dim': 5, 'values': 'keys'}}),
+    'gated': ('beta[b][h][t]', {'softmax': {'scale': 4}}, SOFTMAX_DELTA | {
+        'arrays': BETA | GATE, 'decay': {'log': 'gate[b][h][t]'}, 'mask': {'all': ['causal', 'document']}}),
+    'odd': ('beta[b][h][t]', {'custom': {'weight': 's * fabs(s)'}}, {
+        'arrays': BETA | GATES, 'decay': {'log': 'gate[b][h][t][d]'}}),
+    'quadratic': ('0.1 * beta[b][h][t]', SIMILARITY['polynomial_2'], {
+        'arrays': BETA, 'normalize': {'sum_plus': 1}, 'algorithm': 'quadratic', 'mask': {'all': ['causal', 'lengths']}})}
 DELTA_SHAPES = [(2, 2, 2, 37, 67), (1, 1, 1, 65, 64), (1, 3, 3, 90, 41), (1, 1, 1, 29, 97), (1, 1, 1, 1, 1),
                 (1, 2, 2, 1, 70), (1, 2, 2, 40, 1), (2, 2, 2, 33, 33)]   # autograd takes quadratic time
 PROJECTED = {   # Each value is (prepare, similarity, size).
@@ -632,6 +648,15 @@ def main():
             suite.case('bits/delta_' + name, bits, suite, spec | {'name': 'bits_d%d' % n, 'dtype': dtypes[n % 2]},
                        (2, 2, 2, 135, 150), n)
             suite.case('memory/delta_' + name, memory, suite, spec | {'name': 'memory_d%d' % n})
+    for n, (name, (rate, similarity, form)) in enumerate(SUBSTITUTED.items()):
+        spec = base | {'name': 'substituted%d' % n, 'similarity': similarity, 'mask': 'causal', 'delta': {'rate': rate},
+                       'algorithm': 'auto', 'normalize': 'none', 'prepare': ['l2norm'], 'dtype': dtypes[(n + 1) % 6],
+                       'shape': {'head_dim': 12, 'value_dim': 20}} | form
+        suite.case('substituted/' + name, case, suite, spec, DELTA_SHAPES[n % 4::4], 10 * n + 19, None)
+    suite.case('bits/substituted', bits, suite, base | {
+        'name': 'bits_s', 'mask': 'causal', 'algorithm': 'auto', 'delta': {'rate': SUBSTITUTED['gated'][0]}, 'dtype': 'f32',
+        'similarity': 'softmax', **SUBSTITUTED['gated'][2], 'shape': {'head_dim': 12, 'value_dim': 20}},
+        (2, 2, 2, 65, 70), 3)
     suite.case('delta_sweeps', sweeps, suite)
     for n, (name, (similarity, mask)) in enumerate(LINEAR.items()):
         spec = base | {'name': 'l%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtypes[n % 6],

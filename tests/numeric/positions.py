@@ -82,7 +82,7 @@ SPECS = {
                'mask': 'causal', 'algorithm': 'linear', 'emit': GRADIENTS},
     'gated': {**IDENTITY, 'mask': 'causal', 'algorithm': 'linear', 'emit': GRADIENTS, **GATE},
     'delta': {**IDENTITY, 'mask': 'causal', 'algorithm': 'linear', 'emit': GRADIENTS, **RATE},
-    'delta-softmax': {'similarity': 'softmax', 'mask': 'causal', **RATE},
+    'delta-softmax': {'similarity': 'softmax', 'mask': 'causal', 'emit': GRADIENTS, **RATE},
     'auto': {'similarity': ELU, 'mask': 'causal', 'schedule': {'crossover': 64}, 'emit': GRADIENTS}}
 DTYPES = ['f32', 'f64', 'bf16', 'f16']
 # Each row has the number of queries and of keys, and positions of the first queries relative to n_k - n_q.

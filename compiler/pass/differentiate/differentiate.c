@@ -202,7 +202,8 @@ static void take_group(struct compilation *c)
     c->gradients.groups = output_groups(g, of);
     const int group = c->program.group;
     const bool grouped = group || program_takes_sums(&c->program); /* false: one program has all outputs */
-    const bool joins = !program_adds_totals(&c->program) && !c->program.linear && grouped &&
+    /* With a SOLVE, groups wait for parts of other groups, so that no two groups share a sweep over the pairs. */
+    const bool joins = !program_adds_totals(&c->program) && !c->program.linear && grouped && graph_find_solve(g) < 0 &&
                        schedule_knob(c, "sweep", 1);
     if (joins) c->gradients.groups = reversal_join_groups(c, of, c->gradients.groups);
     if (program_takes_sums(&c->program)) {

@@ -19,6 +19,7 @@ struct parts {
     struct graph *g;
     struct module *m;
     int parts;        /* the number of parts so far */
+    int equations;    /* the axis of the equations of forward's SOLVE */
     int values;       /* the number of values before rename_rows makes copies */
     struct sweep *of; /* the sweep that each value needs */
     bool *mixed;      /* for each value: whether its operands need different sweeps */
@@ -95,6 +96,9 @@ static void find_sweep(struct parts *p, int v)
         p->mixed[v] |= !merge(&s, &made);
     }
     if (!own && !state) s.any = false;
+    /* Loops of a SOLVE without features compute no other sums. */
+    for (int k = 0; k < value->operands && value->op == GRAPH_SOLVE && value->operands <= SOLVE_FEATURES; k++)
+        p->mixed[v] |= p->of[value->operand[k].of].any;
     if (is_saved(p, v) || value->op == GRAPH_SOLVE) s.any = false;
     p->of[v] = s;
 }
@@ -166,6 +170,20 @@ static int source_of(const struct parts *p, int v)
     const uint32_t axes = reversal_sequences(p->m, reversal_axes(p->x, only));
     if (value->op != GRAPH_MAP && (reversal_sequences(p->m, reversal_summed(value)) & ~axes)) return v;
     return only_axis(axes) < 0 ? v : source_of(p, only);
+}
+
+/* Returns a value that can be a part, and that v needs. A value of pairs is too large, so a sum that it needs becomes
+   the part. */
+static int part_of(const struct parts *p, int v)
+{
+    v = source_of(p, v);
+    for (int k = 0; k < p->g->value[v].operands; k++) {
+        const int of = p->g->value[v].operand[k].of;
+        const uint32_t sequences = reversal_sequences(p->m, reversal_axes(p->x, v));
+        if (!(sequences & (sequences - 1))) break;
+        if (p->of[of].any && !is_carried_state(p->x, of)) return part_of(p, of);
+    }
+    return v;
 }
 
 /* Makes value v a part. */
@@ -242,7 +260,7 @@ static void cut_operands(struct parts *p, int v)
         if (sums)
             cut_sum(p, v, k);
         else
-            cut_whole(p, source_of(p, of));
+            cut_whole(p, part_of(p, of));
         return;
     }
 }
@@ -261,12 +279,20 @@ static void cut_output(struct parts *p, int v)
     if (spread && !is_carried_state(p->x, of)) cut_whole(p, of);
 }
 
+/* Whether v becomes a part, or may become one: a SOLVE without features reads no sums but parts. */
+static bool is_cut(const struct parts *p, int v)
+{
+    const struct value *const solve = &p->g->value[p->x->solution];
+    return v == p->x->solution || (solve->operands <= SOLVE_FEATURES && p->g->value[v].op == GRAPH_REDUCE &&
+                                   value_has_axis(&p->g->value[v], p->equations));
+}
+
 /* Returns the number of a value that is equal to v and reads no parts: a copy, or v itself. v is the output of
    forward, or a value that the output depends on. made[v] is 1 + this number, or 0 if it is not made yet. */
 static int copy_of(struct parts *p, int v, int *made)
 {
     struct value copy = p->g->value[v];
-    bool changed = v == p->x->solution;
+    bool changed = is_cut(p, v);
     if (made[v]) return made[v] - 1;
     for (int k = 0; k < copy.operands; k++) {
         const int of = copy_of(p, copy.operand[k].of, made);
@@ -429,6 +455,8 @@ int reversal_cut(struct reversal *x, int results)
 {
     struct parts parts = {.x = x, .g = x->g, .m = x->m}, *p = &parts;
     if (x->solution < 0) return 0;
+    int along;
+    graph_solve_axes(x->m, &x->g->value[x->solution], &along, &p->equations);
     reversal_collect_terms(x, x->g->outputs - results);
     int *made = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *made), result[MAX_OUTPUTS];
     const int gradients = x->g->outputs - results;

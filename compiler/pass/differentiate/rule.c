@@ -1,6 +1,7 @@
 /* The rules of reverse mode, which pass the gradient of a value on to its operands. Also adds up the terms of a
    gradient. */
 #include "differentiate.h"
+#include "../pass.h"
 
 #include <math.h>
 #include <string.h>
@@ -411,6 +412,44 @@ void reversal_contract_rule(struct reversal *x, int number, struct gradient_term
     }
 }
 
+/* Makes the middle between the maximum `number` over a sequence and the largest element that is smaller. Each loop may
+   round the elements in its own way, so they cannot be compared with the maximum itself. */
+static int middle_below(struct reversal *x, int number, uint32_t axes)
+{
+    const struct value v = x->g->value[number];
+    const struct ref *const r = &v.operand[0];
+    const double rounding = ldexp(1, x->m->dtype == DTYPE_F64 ? -48 : -21);
+    struct value below = map_over(x, r->of, axes), middle = v;
+    const struct expr *element = reversal_operand(x, &below, *r), *maximum = reversal_value(x, &below, number);
+    const struct expr *const size = expr_make(x->m, EXPR_ADD, expr_make(x->m, EXPR_ABS, maximum, NULL, NULL),
+                                              expr_real(x->m, 1), NULL),
+                             *const ulps = expr_make(x->m, EXPR_MUL, size, expr_real(x->m, rounding), NULL),
+                             *const smaller = expr_make(x->m, EXPR_LT, element,
+                                                        expr_make(x->m, EXPR_SUB, maximum, ulps, NULL), NULL);
+    const int others = reversal_map(x, &below, expr_make(x->m, EXPR_SELECT, smaller, element, expr_real(x->m, v.init)));
+    const int second = graph_reduce(x->g, FOLD_MAX, v.init, v.rank, v.axes, graph_ref(x->g, others, NULL), v.where);
+    middle.op = GRAPH_MAP;
+    middle.operands = 0;
+    middle.where = NULL;
+    maximum = expr_scaled(x->m, reversal_value(x, &middle, number), 0.5);
+    return reversal_map(
+        x, &middle,
+        expr_make(x->m, EXPR_ADD, maximum, expr_scaled(x->m, reversal_value(x, &middle, second), 0.5), NULL));
+}
+
+/* Makes a value that is 1 for each element that is the maximum `number` of its row, otherwise 0. `apart`: other loops
+   than those of the maximum may read the value. */
+static int is_maximum(struct reversal *x, int number, uint32_t axes, bool apart)
+{
+    const struct ref *const r = &x->g->value[number].operand[0];
+    struct value same = map_over(x, r->of, axes);
+    const int bound = apart ? middle_below(x, number, axes) : number;
+    const struct expr *const element = reversal_operand(x, &same, *r), *const own = reversal_value(x, &same, bound);
+    const struct expr *const equal = apart ? expr_make(x->m, EXPR_LE, own, element, NULL)
+                                           : expr_make(x->m, EXPR_EQ, element, own, NULL);
+    return reversal_map(x, &same, expr_make(x->m, EXPR_SELECT, equal, expr_real(x->m, 1), expr_real(x->m, 0)));
+}
+
 void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t)
 {
     const struct value v = x->g->value[number];
@@ -422,14 +461,12 @@ void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t
     struct value map = map_over(x, r->of, axes);
     e = reversal_value(x, &map, t.value);
     if (v.fold == FOLD_MAX) { /* elements equal to the maximum share its gradient */
-        struct value same = map_over(x, r->of, axes);
-        const struct expr *equal = expr_make(x->m, EXPR_EQ, reversal_operand(x, &same, *r),
-                                             reversal_value(x, &same, number), NULL);
-        int is_largest = reversal_map(x, &same,
-                                      expr_make(x->m, EXPR_SELECT, equal, expr_real(x->m, 1), expr_real(x->m, 0)));
+        const bool apart = reversal_sequences(x->m, ref_axes(r) & ~reversal_bits(v.rank, v.axes)) != 0;
+        const int is_largest = is_maximum(x, number, axes, apart);
         int count = graph_reduce(x->g, FOLD_SUM, 0, v.rank, v.axes, graph_ref(x->g, is_largest, NULL), v.where);
-        e = times(x, expr_make(x->m, EXPR_DIV, e, reversal_value(x, &map, count), NULL),
-                  reversal_value(x, &map, is_largest));
+        const struct expr *elements = reversal_value(x, &map, count);
+        if (apart) elements = expr_make(x->m, EXPR_MAX, elements, expr_real(x->m, 1), NULL);
+        e = times(x, expr_make(x->m, EXPR_DIV, e, elements, NULL), reversal_value(x, &map, is_largest));
     }
     deliver(x, &map, e, axes, r, t.by, where);
 }

@@ -161,7 +161,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
                     *x = &lowering;
     x->lowered = arena_alloc(arena, (size_t)g->values * sizeof *x->lowered);
     if (!find_axes(x)) return;
-    const bool substitutes = program_corrects_values(&c->program);
+    const bool substitutes = x->output == x->solve && g->value[x->solve].operands <= SOLVE_FEATURES;
     if (substitutes) lower_find_maximum(x);
     if (!classify(x)) return;
     bool states = false;

@@ -191,10 +191,14 @@ bool lower_sums_solution(const struct lowering *x, const struct value *v);
 void lower_begin_transitions(struct lowering *x, struct stmt ***at);
 int lower_transitions(struct lowering *x, int rows);
 void lower_join(struct lowering *x, struct stmt ***at);
-/* Lowers a graph whose output is a SOLVE, at *at. Each head has one loop over chunks of keys. (solve.c) */
+/* Lowers a graph whose output is a SOLVE with features, at *at. Each head has one loop over chunks of keys. (solve.c)
+ */
 void lower_solution(struct lowering *x, struct stmt **at);
-/* Lowers the program whose output is the solution of a SOLVE, at *at. Each head has one loop over tiles of
-   equations. (substitute.c)
+/* Makes the loop over chunks of `axis`, and inside it the loop over the indices of a chunk. If the SOLVE is backward,
+   the last chunk comes first. Returns the inner loop. (solve.c) */
+struct stmt *lower_chunks(struct lowering *x, int axis, struct stmt ***at);
+/* Lowers the program whose output is the solution of a SOLVE without features, at *at. Each head has one loop over
+   tiles of equations. (substitute.c)
    - lower_find_maximum: if the weights are relative to a maximum, makes it a running maximum. It must be called
      before the stages are found. */
 void lower_find_maximum(struct lowering *x);

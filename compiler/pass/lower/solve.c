@@ -268,9 +268,7 @@ void lower_solve(struct lowering *x, struct stmt **at)
 
 /* ---- a SOLVE that is an output ---- */
 
-/* Makes the loop over chunks, and inside it the loop over the keys of a chunk. If the SOLVE is backward, the last
-   chunk comes first. Returns the inner loop. */
-static struct stmt *lower_chunks(struct lowering *x, struct stmt ***at)
+struct stmt *lower_chunks(struct lowering *x, int axis, struct stmt ***at)
 {
     const struct expr *const zero = expr_int(x->m, 0), *const length = expr_int(x->m, x->m->axis[x->chunk].extent);
     struct stmt *const chunks = lower_loop_over(x, at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
@@ -280,8 +278,7 @@ static struct stmt *lower_chunks(struct lowering *x, struct stmt ***at)
                              *const from = expr_make(x->m, EXPR_MUL, number, length, NULL),
                              *const to = expr_make(x->m, EXPR_ADD, from, length, NULL);
     struct stmt **body = &chunks->body;
-    return lower_loop_over(x, &body, x->stream, from,
-                           expr_make(x->m, EXPR_MIN, to, expr_leaf(x->m, EXPR_SIZE, x->stream), NULL),
+    return lower_loop_over(x, &body, axis, from, expr_make(x->m, EXPR_MIN, to, expr_leaf(x->m, EXPR_SIZE, axis), NULL),
                            x->m->axis[x->chunk].extent);
 }
 
@@ -328,7 +325,7 @@ void lower_solution(struct lowering *x, struct stmt **at)
     const int axes[2] = {ref_axis(keys, keys->rank - 1), solve->axes[solve->rank - 1]},
               state = lower_new_tile(x, "state", 2, axes);
     lower_set_constant(x, &at, state, 0);
-    struct stmt *const one = lower_chunks(x, &at);
+    struct stmt *const one = lower_chunks(x, x->stream, &at);
     struct stmt **body = &one->body;
     const struct expr *const from = expr_leaf(x->m, EXPR_LO, x->stream), *const to = expr_leaf(x->m, EXPR_HI,
                                                                                                x->stream);

@@ -1,6 +1,6 @@
-/* Lowers a program whose output is the solution u of a SOLVE, by blocked forward substitution. A head has a loop
-   over tiles of equations, in order. For each tile, the loop
-   - computes the sum of u over the keys before the tile, in a loop over tiles of keys,
+/* Lowers a program whose output is the solution u of a SOLVE without features, by blocked substitution. A head has a
+   loop over tiles of equations, in the order of the SOLVE. For each tile, the loop
+   - computes the sum of u over the keys that are already solved, in a loop over tiles of keys,
    - computes the weights between the tile's keys,
    - solves the triangular system of the tile, which gives its part of u.
    If weights are relative to the maximum of their row, the maximum runs over the tiles, and rescales the sum. */
@@ -96,6 +96,7 @@ static void solve_tile(struct lowering *x, const struct substitution *s)
                                                      expr_leaf(x->m, EXPR_INDEX, x->lane));
     difference->operand[1] = loops_ref(x->l, s->sum);
     struct stmt *const system = lower_append(x, &x->inside, LOOPS_SOLVE);
+    system->backward = s->solve->backward;
     system->rank = 2;
     memcpy(system->axes, s->axes, sizeof s->axes);
     system->axis = x->stream;
@@ -122,6 +123,17 @@ static struct stmt *keys_loop(struct lowering *x, const struct expr *from, const
     return loop;
 }
 
+/* Appends the loop over tiles of equations. If the SOLVE is backward, the last tile comes first. Returns the loop over
+   a tile's equations. */
+static struct stmt *tiles_loop(struct lowering *x, bool backward, struct stmt ***at)
+{
+    const int64_t step = x->c->tiling.tile_q;
+    const struct expr *const zero = expr_int(x->m, 0), *const all = expr_leaf(x->m, EXPR_SIZE, x->lane);
+    if (!backward) return lower_loop_over(x, at, x->lane, zero, all, step);
+    x->chunk = module_axis(x->m, arena_printf(x->m->arena, "tile%d", x->m->axes), SIZE_CHUNKS, step);
+    return lower_chunks(x, x->lane, at);
+}
+
 void lower_substitution(struct lowering *x, struct stmt **at)
 {
     struct substitution substitution = {.solve = &x->g->value[x->output], .rescale = -1}, *const s = &substitution;
@@ -139,8 +151,7 @@ void lower_substitution(struct lowering *x, struct stmt **at)
         loop->parallel = true;
         at = &loop->body;
     }
-    struct stmt *const tiles = lower_loop_over(x, &at, x->lane, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, x->lane),
-                                               step);
+    struct stmt *const tiles = tiles_loop(x, s->solve->backward, &at);
     struct stmt **const inside = lower_new_list(x), **const of_tile = lower_new_list(x);
     x->before = &tiles->body;
     x->inside = inside;
@@ -160,6 +171,10 @@ void lower_substitution(struct lowering *x, struct stmt **at)
     lower_operand(x, SOLVE_RATE, done);
     solve_tile(x, s);
     const struct expr *const first = expr_leaf(x->m, EXPR_LO, x->lane), *const last = expr_leaf(x->m, EXPR_HI, x->lane);
-    keys_loop(x, expr_int(x->m, 0), first, x->c->tiling.tile_k, *inside)->where = s->solve->where;
+    struct stmt *const others = s->solve->backward
+                                    ? keys_loop(x, last, expr_leaf(x->m, EXPR_SIZE, x->stream), x->c->tiling.tile_k,
+                                                *inside)
+                                    : keys_loop(x, expr_int(x->m, 0), first, x->c->tiling.tile_k, *inside);
+    others->where = s->solve->where;
     keys_loop(x, first, last, step, *of_tile); /* every equation is solved, even if its row sees no key */
 }
