@@ -43,8 +43,11 @@ bool looks_ahead(const struct graph *g)
         region_ranges(m, value->where, roles.stream, false, &seen);
         const struct expr *const start = expr_of_sequence(m, expr_query_start(m, roles.lane, roles.stream)),
                                  *const end = expr_make(m, EXPR_ADD, own, start, NULL);
-        for (int k = 0; k < seen.count; k++)
-            if (!seen.range[k].to || !at_most(m, expr_replace(m, seen.range[k].to, to, own), end)) return true;
+        for (int k = 0; k < seen.count; k++) {
+            const struct expr *const upto = seen.range[k].to;
+            if (upto && upto->op == EXPR_INT && upto->integer <= 0) continue; /* no key */
+            if (!upto || !at_most(m, expr_replace(m, upto, to, own), end)) return true;
+        }
     }
     return false;
 }

@@ -63,6 +63,12 @@ class Many:
     def objects(self):
         return Objects(self.folder)
 
+    def kernel(self, d, folder):
+        """Returns the kernel of a draw, from a new folder."""
+        path, refused = accepted(self, d, folder, 'c,h,json')
+        if not path: raise Skip(refused[-1])
+        return Kernel(library(self, d, folder), d['spec']['name'])
+
 
 def openmp_of(cc, folder):
     """Returns the library of OpenMP to which the compiler links."""

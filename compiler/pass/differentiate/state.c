@@ -139,7 +139,8 @@ static struct ref as_taken_in(struct reversal *x, const struct ref *r, const str
     for (int k = 0; k < made.operands; k++)
         for (int a = 0; a < made.operand[k].rank; a++)
             made.operand[k].sub[a] = expr_replace(x->m, made.operand[k].sub[a], chunk, next);
-    *map = reversal_map(x, &made, expr_replace(x->m, made.expr, chunk, next));
+    made.expr = expr_replace(x->m, made.expr, chunk, next);
+    *map = reversal_append(x, made); /* keeps the axis of features, which a single feature does not name */
     return graph_ref(x->g, *map, NULL);
 }
 
