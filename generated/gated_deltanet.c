@@ -48,21 +48,18 @@
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
-     x86-64-v4  gated_deltanet_linear_v4, gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v4,
-     gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_v4, gated_deltanet_linear_linear_part_2_v4,
-     gated_deltanet_linear_dv_v4, gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_v4,
-     gated_deltanet_linear_linear_part_7_dk_v4, gated_deltanet_linear_dbeta_dlog_decay_k_v4,
-     gated_deltanet_linear_terms_dgate_v4, gated_deltanet_terms_v4
-     x86-64-v3  gated_deltanet_linear_v3, gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v3,
-     gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_v3, gated_deltanet_linear_linear_part_2_v3,
-     gated_deltanet_linear_dv_v3, gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_v3,
-     gated_deltanet_linear_linear_part_7_dk_v3, gated_deltanet_linear_dbeta_dlog_decay_k_v3,
-     gated_deltanet_linear_terms_dgate_v3, gated_deltanet_terms_v3
-     generic    gated_deltanet_linear_any, gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_any,
-     gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_any, gated_deltanet_linear_linear_part_2_any,
-     gated_deltanet_linear_dv_any, gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_any,
-     gated_deltanet_linear_linear_part_7_dk_any, gated_deltanet_linear_dbeta_dlog_decay_k_any,
-     gated_deltanet_linear_terms_dgate_any, gated_deltanet_terms_any
+     x86-64-v4  gated_deltanet_linear_v4, gated_deltanet_linear_linear_part_0_v4,
+     gated_deltanet_linear_dv_linear_part_1_dbeta_linear_part_2_linear_part_3_linear_part_4_linear_part_5_v4,
+     gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4, gated_deltanet_linear_terms_dgate_v4,
+     gated_deltanet_terms_v4
+     x86-64-v3  gated_deltanet_linear_v3, gated_deltanet_linear_linear_part_0_v3,
+     gated_deltanet_linear_dv_linear_part_1_dbeta_linear_part_2_linear_part_3_linear_part_4_linear_part_5_v3,
+     gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3, gated_deltanet_linear_terms_dgate_v3,
+     gated_deltanet_terms_v3
+     generic    gated_deltanet_linear_any, gated_deltanet_linear_linear_part_0_any,
+     gated_deltanet_linear_dv_linear_part_1_dbeta_linear_part_2_linear_part_3_linear_part_4_linear_part_5_any,
+     gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any, gated_deltanet_linear_terms_dgate_any,
+     gated_deltanet_terms_any
      choice     the version that this machine runs
      interface  gated_deltanet_workspace, gated_deltanet_forward, gated_deltanet_backward, gated_deltanet_kernel
 
@@ -83,9 +80,6 @@ extern int gated_deltanet_is_gnu_c;
 #include <stdlib.h>
 #ifdef _OPENMP
 #include <omp.h>
-#endif
-#ifdef __unix__
-#include <sched.h>
 #endif
 
 #if defined(__OPTIMIZE__)
@@ -146,14 +140,10 @@ struct call { /* the arguments of a call; all threads read the same struct */
     struct attn_strides linear_part_1_at;
     float *linear_part_2;
     struct attn_strides linear_part_2_at;
-    float *linear_part_6;
-    float *linear_part_5;
-    struct attn_strides linear_part_5_at;
-    float *linear_part_4;
-    struct attn_strides linear_part_4_at;
     float *linear_part_3;
-    float *linear_part_7;
-    float *linear_part_8;
+    struct attn_strides linear_part_3_at;
+    float *linear_part_4;
+    float *linear_part_5;
 };
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -174,70 +164,6 @@ INLINE size_t bytes_plus(size_t a, size_t b)
 }
 INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
 INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
-
-/* Waits until another thread has raised `*number` to `to`. */
-INLINE void await_number(const int64_t *number, int64_t to)
-{
-    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-#if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
-#endif
-    }
-}
-
-/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
-   - Threads fold the slots of their segments into the carried state, one segment after the other.
-   - The state's elements are in groups. Two threads can fold different groups at the same time.
-   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
-enum { NUMBERS_OF_LINE = 8 };
-
-struct part { /* a thread's share of a head */
-    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
-    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
-    int64_t chunk0, chunk1, window;
-    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
-    int64_t *folded, segments;
-    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
-    unsigned char *work, *shared, *slots;
-    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
-};
-
-/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
-   segments as possible. */
-INLINE int64_t segment_length(const struct part *part, int64_t chunks)
-{
-    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
-        rounds = (each + part->window - 1) / part->window;
-    return (each + rounds - 1) / rounds;
-}
-
-/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
-   announces that `segment` is added. */
-INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
-}
-INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1)
-        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
-}
-
-/* Waits for all threads on the head. */
-INLINE void synchronise(const struct part *part)
-{
-    if (part->threads == 1) return;
-    if (part->team) {
-        part->team->barrier();
-        return;
-    }
-#ifdef _OPENMP
-#pragma omp barrier
-#endif
-}
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
@@ -353,14 +279,6 @@ TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64
 {
     transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
-{
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
-    store_v4(compensation, more - (new - old));
-    store_v4(sum, new);
-}
 
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
@@ -403,7 +321,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
+    const float *factor)
 {
     vec_v4 sum[6][4];
     UNROLL for (int r = 0; r < rows; r++)
@@ -420,10 +338,6 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
-            if (update == 3) {
-                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
-                continue;
-            }
             store_v4(to, update == 0 ? sum[r][v]
                 : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
@@ -434,15 +348,15 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
    separately, which reduces rounding errors. */
 TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
+    const float *factor)
 {
     const int64_t first = update == 0 && steps > 2 * span ? span : steps;
     block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
+        factor);
     if (update == 0)
         for (int64_t t = first; t < steps; t += span)
             block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
+                c_row, 1, NULL);
 }
 
 /* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
@@ -450,26 +364,25 @@ TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps,
 TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor, float *compensation)
+    const int update, const float *factor)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+                c + r * c_row + x, c_row, update, f);
         switch (tail >= 0 ? tail : rows - r) {
         case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f); break;
         case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f); break;
         case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f); break;
         case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f); break;
         case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f); break;
         }
     }
 }
@@ -477,7 +390,7 @@ TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t 
 /* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
+    const float *factor)
 {
     const int64_t most = update == 0 && steps > 2 * span ? span : steps;
     for (int64_t t = 0; t < steps; t += most) {
@@ -486,21 +399,20 @@ TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64
         const int now = t > 0 ? 1 : update;
         for (int64_t x = 0; x < lanes; x += 16) {
             const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
             for (int64_t r = 0; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+            c + r * c_row + x, c_row, now, f); break;
         case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
         case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
         case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
         case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
         case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
                 }
         }
     }
@@ -518,14 +430,14 @@ TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lan
 TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor, float *compensation)
+    const int update, const float *factor)
 {
     const int64_t x = lanes_in_blocks_v4(vectors, lanes);
     blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
+        factor);
     if (x < lanes)
         narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            update, factor ? factor + x : NULL);
 }
 
 /* Solves equations t to t + rows - 1 of solve_v4, for up to 4 vectors of lanes. */
@@ -572,7 +484,7 @@ TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w
    of a row of `next` are prefetched too. A later product reads `next`. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    int64_t c_row, const int update, const float *factor, const float *next, int64_t next_row,
     const int64_t width)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
@@ -580,28 +492,27 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
     int64_t x = 0;
     for (; x < in_blocks; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
         for (int64_t r = 0; r < whole; r += 6) {
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
+                update, f);
         }
         dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+            c + whole * c_row + x, c_row, update, f);
     }
     if (x < lanes)
         narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            factor ? factor + x : NULL);
 }
 
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor, float *compensation)
+    const int update, const float *factor)
 {
     float row[32];
     (void)tail;
@@ -610,7 +521,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
             row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
         }
         dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
+            update, factor);
     }
 }
 
@@ -618,12 +529,12 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot2_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
@@ -633,92 +544,77 @@ TARGET_v4 APART void dot2_v4(int64_t rows, const float *w, const float *rate, co
 TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot9_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot11_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
-        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
 }
-TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
+TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
+TARGET_v4 APART void dot12_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot17_v4(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
+TARGET_v4 APART void dot13_v4(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
     int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     solve_v4(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
-TARGET_v4 APART void dot18_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot19_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b, /*b_step=*/32,
-        c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+}
+TARGET_v4 APART void dot16_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
+TARGET_v4 APART void dot17_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1021,29 +917,18 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v4(const struct call *call, int64_t task,
-    unsigned char *work)
+TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
@@ -1055,70 +940,40 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v4(con
     const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
+    float *const key_scale_2 = (float *)(void *)(work + 36992); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 37120); /* [f: 64, j: 32] */
+    float *const from_state = (float *)(void *)(work + 16384); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 45312); /* [j: 32, e: 64] */
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
     float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
         call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
-    float *const query_features_2 = (float *)(void *)(work + 24704); /* [d: 64, i: 32] */
-    float *const score_2 = (float *)(void *)(work + 32896); /* [j: 32, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 45184); /* [f: 64, i: 32] */
-    float *const query_2 = (float *)(void *)(work + 61568); /* [f: 64, i: 32] */
-    float *const score_3 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
-    float *const weight_2 = (float *)(void *)(work + 28800); /* [j: 32, i: 32] */
-    float *const sum = (float *)(void *)(work + 45184); /* [d: 64, i: 32] */
-    float *const query_sum_3 = (float *)(void *)(work + 24704); /* [i: 32] */
-    float *const row_sum = (float *)(void *)(work + 69760); /* [i: 32] */
-    float *const query_sum_4 = (float *)(void *)(work + 69888); /* [i: 32] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    const int64_t dq_head = call->p.dq.head;
-    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
-        * call->dlog_decay_q_at.head : NULL;
-    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
-    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69760); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 69888); /* [j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 70016); /* [d: 64, i: 32] */
-    float *const dout_tile = (float *)(void *)(work + 78208); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 86400); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 86528); /* [i: 32] */
-    for (int64_t m = 0; m < members; m++) {
-        /* state = 0.0f */
-        for (int64_t f = 0; f < 64; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    store_v4(state + f * 64 + e, splat_v4(0.0f));
-                }
+    float *const k_tile_2 = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 61696); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61824); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61952); /* [j: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + f * 64 + e, splat_v4(0.0f));
             }
         }
-        for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
             if (beta_array_row == 1) {
                 /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -1128,6 +983,12 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v4(con
                 for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
                     beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
             }
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
             for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                 const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                 /* key_sum = 0.0f */
@@ -1172,34 +1033,39 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v4(con
                             t_6);
                     }
                 }
-                /* score[j][t_key] = sum over d of key_features * key_features */
-                dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, key_features, score);
-                /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-                   log_decay_k_low_tile_2)) * ... */
-                const float log_decay_chunk_7 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                    0)];
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_9 = exp2_v4(((log_decay_chunk_7 - load_v4(log_decay_k_tile_2 + j)) +
-                        (log_decay_chunk_low_8 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_v4(key_features_2 + f * 32 + j, load_v4(key_features + f * 32 + j) * t_9);
-                    }
-                }
-                /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
-                   log_decay_k_low)) * 1.442695f) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 log_decay_k_tile_2_10 = load_v4(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
-                    const vec_v4 log_decay_k_low_tile_2_11 = load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) *
-                            exp2_v4(((log_decay_k_tile_2_10 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_11 -
-                            log_decay_k_low[(j0 + j)])) * 1.442695f));
-                    }
-                }
                 /* key_scale = beta_tile */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_scale + j, load_v4(beta_tile + j));
+                }
+                /* score[j][t_key] = sum over d of key_features * key_features */
+                dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, key_features, score);
+                /* score = (score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                   log_decay_k_low)) * 1.442695f)) * key_scale */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 log_decay_k_tile_2_7 = load_v4(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                    const vec_v4 log_decay_k_low_tile_2_8 = load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + t_key, (load_v4(score + j * 32 + t_key) *
+                            exp2_v4(((log_decay_k_tile_2_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 -
+                            log_decay_k_low[(j0 + j)])) * 1.442695f)) * key_scale[j]);
+                    }
+                }
+                /* key_scale_2 = 1.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_scale_2 + j, splat_v4(1.0f));
+                }
+                /* key = (key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                   log_decay_k_low_tile_2)) * 1.442695f ... */
+                const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                    0)];
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 t_11 = exp2_v4(((log_decay_chunk_9 - load_v4(log_decay_k_tile_2 + j)) +
+                        (log_decay_chunk_low_10 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                    const vec_v4 key_scale_12 = load_v4(key_scale + j);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v4(key + f * 32 + j, (load_v4(key_features + f * 32 + j) * t_11) * key_scale_12);
+                    }
                 }
                 /* from_state[t_key][e] = sum over f of query * state */
                 dot1_v4(t_key1 - t_key0, query, state, from_state);
@@ -1212,931 +1078,68 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v4(con
                         }
                     }
                 }
-                /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+                /* corrected[t_key][e] = key_scale_2[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
                    corrected[j][e]) */
-                dot2_v4(t_key1 - t_key0, score, key_scale, from_state, corrected);
+                dot2_v4(t_key1 - t_key0, score, key_scale_2, from_state, corrected);
             }
+            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) < 0.5f, p ... */
+            const float t_13 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
+                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+            const float t_14 = powf(2.7182818f, t_13);
+            const int t_15 = t_14 < 0.5f;
+            const float t_16 = t_15 ? t_14 : 1.0f;
+            const float t_17 = t_15 ? 0.0f : (-expm1f(t_13));
+            for (int64_t f = 0; f < 64; f += 16) {
+                store_v4(kept_share + f, splat_v4(t_16));
+                store_v4(lost_share + f, splat_v4(t_17));
+            }
+            /* state = (state * kept_share) - (state * lost_share) */
+            for (int64_t f = 0; f < 64; f++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                        const vec_v4 state_18 = load_v4(state + f * 64 + e);
+                        store_v4(state + f * 64 + e, (state_18 * kept_share[f]) - (state_18 * lost_share[f]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over j of key * corrected */
+            dot6_v4(j1 - j0, key, corrected, state);
             if (linear_part_0) {
                 /* linear_part_0 = corrected, transposed back */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e++)
                         linear_part_0[(j0 + j) * linear_part_0_row + e] = corrected[j * 64 + e];
             }
-            for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-                (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-                const int64_t i1 = min(i0 + 32, i_end);
-                if (dq || dlog_decay_q) {
-                    /* q_tile = q, with zeros beyond the last row */
-                    transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                        for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-                    /* dout_tile = dout, with zeros beyond the last row */
-                    transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                        for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
-                    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-                    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
-                    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-                    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] :
-                            0;
-                    /* query_sum_2 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(query_sum_2 + i, splat_v4(0.0f));
-                    }
-                    /* query_sum_2 += q_tile * q_tile */
-                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                        vec_v4 query_sum_2_in[2];
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            query_sum_2_in[vector] = (vec_v4){0};
-                        }
-                        for (int64_t d = 0; d < 64; d++) {
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                const vec_v4 q_tile_12 = load_v4(q_tile + d * 32 + i);
-                                query_sum_2_in[vector] += q_tile_12 * q_tile_12;
-                            }
-                        }
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in[vector]);
-                        }
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* query_features_2 = (q_tile * select(query_sum_2 == 0.0f, 0.0f,
-                       1.0f / sqrt(query_sum_2))) * 0.125f */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 query_sum_2_13 = load_v4(query_sum_2 + i);
-                        const vec_v4 t_14 = pick_v4(query_sum_2_13 == 0.0f, splat_v4(0.0f),
-                            1.0f / sqrt_v4(query_sum_2_13));
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v4(query_features_2 + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_14) * 0.125f);
-                        }
-                    }
-                }
-                if (dq || dlog_decay_q) {
-                    /* sum_from_state[f][i] = sum over e of state * dout_tile */
-                    dot7_v4(round_up(i1 - i0, 16), state, dout_tile, sum_from_state);
-                }
-                if (dlog_decay_q) {
-                    /* row_sum = 0.0f; query_sum_4 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(row_sum + i, splat_v4(0.0f));
-                        store_v4(query_sum_4 + i, splat_v4(0.0f));
-                    }
-                }
-                if (dq || dlog_decay_q) {
-                    /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
-                       exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - l ... */
-                    const int t_16 = (j0 / 32) == 0;
-                    const float log_decay_chunk_17 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                    const float log_decay_chunk_low_18 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 t_19 = exp2_v4(((load_v4(log_decay_q_tile + i) - log_decay_chunk_17) +
-                            (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_18)) * 1.442695f);
-                        const vec_v4 t_20 = t_16 ? splat_v4(1.0f) : t_19;
-                        const vec_v4 t_21 = t_16 ? splat_v4(0.0f) : t_19;
-                        vec_v4 query_sum_4_in = (vec_v4){0};
-                        for (int64_t f = 0; f < 64; f++) {
-                            const vec_v4 sum_from_state_15 = load_v4(sum_from_state + f * 32 + i);
-                            store_v4(query_2 + f * 32 + i, sum_from_state_15 * t_20);
-                            query_sum_4_in += sum_from_state_15 * (load_v4(query_features_2 + f * 32 + i) * t_21);
-                        }
-                        store_v4(query_sum_4 + i, load_v4(query_sum_4 + i) + query_sum_4_in);
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* score_2[j][i] = sum over d of key_features * query_features_2 */
-                    dot0_v4(round_up(i1 - i0, 16), j1 - j0, key_features, query_features_2, score_2);
-                }
-                if (dq || dlog_decay_q) {
-                    /* score_3[j][i] = sum over e of corrected * dout_tile */
-                    dot8_v4(round_up(i1 - i0, 16), j1 - j0, corrected, dout_tile, score_3);
-                }
-                if (dq) {
-                    /* weight_2 = score_3 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                       log_decay_k_low)) * 1.442695f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 log_decay_q_tile_22 = load_v4(log_decay_q_tile + i);
-                        const vec_v4 log_decay_q_low_tile_23 = load_v4(log_decay_q_low_tile + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight_2 + j * 32 + i, load_v4(score_3 + j * 32 + i) *
-                                exp2_v4(((log_decay_q_tile_22 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_23 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f));
-                        }
-                    }
-                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_24 = (i0 + i + lane_v4) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_24, mask_v4),
-                                load_v4(weight_2 + j * 32 + i), splat_v4(0.0f)));
-                        }
-                    }
-                    /* sum[d][i] = sum over j of key_features * weight_2 */
-                    if (__builtin_expect(!finite_v4(key_features, 32, 64, j1 - j0),
-                        0)) { /* infinity and NaN affect only queries that see them */
-                        dot9_v4(round_up(i1 - i0, 16), j1 - j0, key_features, weight_2, sum);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            mask_v4 in_region[2] = {0};
-                            if (finite_v4(key_features + j * 1, 32, 64, 1)) continue;
-                            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) +
-                                    query_start), mask_v4);
-                            }
-                            add_seen_v4(64, sum, 32, key_features + j * 1, 32, weight_2 + j * 32, in_region, i1 - i0);
-                        }
-                    } else
-                        dot10_v4(round_up(i1 - i0, 16), j1 - j0, key_features, weight_2, sum);
-                }
-                if (dlog_decay_q) {
-                    /* score_2 = score_3 * (score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                       log_decay_k_low)) * 1.442695f)) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 log_decay_q_tile_25 = load_v4(log_decay_q_tile + i);
-                        const vec_v4 log_decay_q_low_tile_26 = load_v4(log_decay_q_low_tile + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score_2 + j * 32 + i, load_v4(score_3 + j * 32 + i) * (load_v4(score_2 + j * 32 +
-                                i) * exp2_v4(((log_decay_q_tile_25 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_26 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f)));
-                        }
-                    }
-                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f); row_sum += score_2 */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_27 = (i0 + i + lane_v4) + query_start;
-                        vec_v4 row_sum_in = (vec_v4){0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_2_28 = load_v4(score_2 + j * 32 + i);
-                            const vec_v4 score_2_new29 = pick_v4(__builtin_convertvector((j0 + j) <= t_27, mask_v4),
-                                score_2_28, splat_v4(0.0f));
-                            store_v4(score_2 + j * 32 + i, score_2_new29);
-                            row_sum_in += score_2_new29;
-                        }
-                        store_v4(row_sum + i, load_v4(row_sum + i) + row_sum_in);
-                    }
-                }
-                if (dq) {
-                    /* query_sum_3 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(query_sum_3 + i, splat_v4(0.0f));
-                    }
-                    /* sum = query_2 + sum; query_sum_3 += sum * ((q_tile * select(query_sum_2 == 0.0f, 0.0f,
-                       neg((1.0f / sqrt(query_sum_2)) * (0.5f /  ... */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 query_sum_2_32 = load_v4(query_sum_2 + i);
-                        const vec_v4 t_33 = sqrt_v4(query_sum_2_32);
-                        const vec_v4 t_34 = pick_v4(query_sum_2_32 == 0.0f, splat_v4(0.0f),
-                            (-((1.0f / t_33) * (0.5f / t_33))) / t_33);
-                        vec_v4 query_sum_3_in = (vec_v4){0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v4 sum_30 = load_v4(sum + d * 32 + i);
-                            const vec_v4 sum_new31 = load_v4(query_2 + d * 32 + i) + sum_30;
-                            store_v4(sum + d * 32 + i, sum_new31);
-                            query_sum_3_in += sum_new31 * ((load_v4(q_tile + d * 32 + i) * t_34) * 0.125f);
-                        }
-                        store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in);
-                    }
-                    /* q_tile = (sum * (select(query_sum_2 == 0.0f, 0.0f,
-                       1.0f / sqrt(query_sum_2)) * 0.125f)) + (query_sum_3 * (q_tile * 2.0f)) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 query_sum_2_35 = load_v4(query_sum_2 + i);
-                        const vec_v4 t_36 = pick_v4(query_sum_2_35 == 0.0f, splat_v4(0.0f),
-                            1.0f / sqrt_v4(query_sum_2_35)) * 0.125f;
-                        const vec_v4 query_sum_3_37 = load_v4(query_sum_3 + i);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v4(q_tile + d * 32 + i, (load_v4(sum + d * 32 + i) * t_36) + (query_sum_3_37 *
-                                (load_v4(q_tile + d * 32 + i) * 2.0f)));
-                        }
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* row_sum = row_sum + query_sum_4 */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(row_sum + i, load_v4(row_sum + i) + load_v4(query_sum_4 + i));
-                    }
-                }
-                if (dq) {
-                    /* dq = q_tile, transposed back */
-                    transpose_out_v4(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
-                }
-                if (dlog_decay_q) {
-                    /* dlog_decay_q = row_sum */
-                    for (int64_t i = 0; i < i1 - i0; i++)
-                        dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
-                }
-            }
-            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-               log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_38 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
-                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-            const float t_39 = powf(2.7182818f, t_38);
-            const int t_40 = t_39 < 0.5f;
-            const float t_41 = t_40 ? t_39 : 1.0f;
-            const float t_42 = t_40 ? 0.0f : (-expm1f(t_38));
-            for (int64_t f = 0; f < 64; f += 16) {
-                store_v4(kept_share + f, splat_v4(t_41));
-                store_v4(lost_share + f, splat_v4(t_42));
-            }
-            /* state = (state * kept_share) - (state * lost_share) */
-            for (int64_t f = 0; f < 64; f++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                        const vec_v4 state_43 = load_v4(state + f * 64 + e);
-                        store_v4(state + f * 64 + e, (state_43 * kept_share[f]) - (state_43 * lost_share[f]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over j of key_features_2 * corrected */
-            dot6_v4(j1 - j0, key_features_2, corrected, state);
         }
     }
-}
-
-/* Initialises the states: they contain no queries yet. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_begin_v4(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(carried + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the queries of a chunk, from zero, into its slot. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_queries_v4(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [i: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 16384); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 16512); /* [i: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [i: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [i: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - query_start),
-            i_end = min(n_q, ((chunks - chunk) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
-            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] : 0;
-            /* key_sum = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(key_sum + i, splat_v4(0.0f));
-            }
-            /* key_sum += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 key_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    key_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
-                        key_sum_in[vector] += q_tile_0 * q_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(key_sum + i, load_v4(key_sum + i) + key_sum_in[vector]);
-                }
-            }
-            /* q_tile = (q_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum))) * 0.125f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 key_sum_1 = load_v4(key_sum + i);
-                const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_2) * 0.125f);
-                }
-            }
-            /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[i] = log_decay_chunk[max(min(((max((i0 + i) +
-                query_start, 0) / 32) * 32) - 1, n_k - 1), 0)];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_at[i] = 0;
-            /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[i] = log_decay_chunk_low[max(min(((max((i0 + i)
-                + query_start, 0) / 32) * 32) - 1, n_k - 1), 0)];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) log_decay_chunk_low_at[i] = 0;
-            /* key_features_2 = (q_tile * select((max(i + query_start, 0) / 32) == 0, 1.0f,
-               exp2(((log_decay_q_tile - log_decay_chunk_at) + (lo ... */
-            const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
-                0)];
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 log_decay_chunk_at_3 = load_v4(log_decay_chunk_at + i);
-                const vec_v4 log_decay_chunk_low_at_4 = load_v4(log_decay_chunk_low_at + i);
-                const vec_v4 t_5 = pick_v4(__builtin_convertvector(((((((i0 + i + lane_v4) + query_start) > 0) & ((i0 +
-                    i + lane_v4) + query_start)) | (~(((i0 + i + lane_v4) + query_start) > 0) & (0 - (ints_v4){0}))) /
-                    32) == 0, mask_v4), splat_v4(1.0f), exp2_v4(((load_v4(log_decay_q_tile + i) - log_decay_chunk_at_3)
-                    + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_at_4)) * 1.442695f));
-                const vec_v4 t_8 = exp2_v4(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
-                    log_decay_chunk_low_7)) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(key_features_2 + f * 32 + i, (load_v4(q_tile + f * 32 + i) * t_5) * t_8);
-                }
-            }
-            /* state[f][e] += sum over i of key_features_2 * dout */
-            dot11_v4(i1 - i0, key_features_2, dout + m * dout_head + i0 * dout_row, dout_row,
-                state + (chunk - chunk0) * 4096);
-        }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_fold_v4(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
-        const float t_10 = powf(2.7182818f, t_9);
-        const int t_11 = t_10 < 0.5f;
-        const float t_12 = t_11 ? t_10 : 1.0f;
-        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
-        for (int64_t f = f0; f < f1; f += 16) {
-            store_v4(kept_share + f, splat_v4(t_12));
-            store_v4(lost_share + f, splat_v4(t_13));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_14 = load_v4(carried + f * 64 + e);
-                    const vec_v4 before_new15 = carried_14;
-                    const float kept_share_16 = kept_share[f];
-                    const vec_v4 carried_new17 = carried_14 * kept_share_16;
-                    store_v4(carried + f * 64 + e, carried_new17);
-                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
-                        kept_share_16);
-                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
-                        splat_v4(1));
-                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_keys_v4(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
-    float *const score = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 4096); /* [e: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, j: 32] */
-    float *const query = (float *)(void *)(part->work + 12288); /* [f: 64, j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 20480); /* [e: 64, j: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 28672); /* [f: 64, j: 32] */
-    float *const query_2 = (float *)(void *)(part->work + 20480); /* [f: 64, j: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 20480); /* [i: 32, j: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 24576); /* [i: 32, j: 32] */
-    float *const sum_2 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 32] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 45056); /* [d: 64, j: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 53248); /* [j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 53376); /* [j: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
-        call->linear_part_1_at.head : NULL;
-    const int64_t linear_part_1_row = call->linear_part_1_at.row;
-    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + b * call->linear_part_5_at.batch + g *
-        call->linear_part_5_at.head : NULL;
-    const int64_t linear_part_5_row = call->linear_part_5_at.row;
-    float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile = (float *)(void *)(part->work + 53504); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 61696); /* [e: 64, j: 32] */
-    float *const q_tile_2 = (float *)(void *)(part->work + 69888); /* [d: 64, i: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 78080); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 78208); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 78336); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 78464); /* [j: 32] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        if (linear_part_1 || linear_part_6) {
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-        }
-        if (linear_part_5 || linear_part_6) {
-            /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-            transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
-                32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-        }
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        if (linear_part_1 || linear_part_6) {
-            /* query_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(query_sum + j, splat_v4(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                vec_v4 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    query_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        const vec_v4 k_tile_18 = load_v4(k_tile + d * 32 + j);
-                        query_sum_in[vector] += k_tile_18 * k_tile_18;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
-                }
-            }
-        }
-        if (linear_part_1) {
-            /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(sum + e * 32 + j, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 32 + j, splat_v4(0.0f));
-                    }
-                }
-            }
-        }
-        if (linear_part_5 || linear_part_6) {
-            /* sum_from_state_2[f][j] = sum over e of state * linear_part_0_tile */
-            dot7_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state_2);
-        }
-        /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)); sum_2 = 0.0f;
-           sum_2_compensation = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 query_sum_19 = load_v4(query_sum + j);
-            const vec_v4 t_20 = pick_v4(query_sum_19 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_19));
-            for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_20);
-                store_v4(sum_2 + d * 32 + j, splat_v4(0.0f));
-                store_v4(sum_2_compensation + d * 32 + j, splat_v4(0.0f));
-            }
-        }
-        if (linear_part_6) {
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(row_sum + j, splat_v4(0.0f));
-                store_v4(row_sum_compensation + j, splat_v4(0.0f));
-            }
-        }
-        for (int64_t m = 0; m < members; m++) {
-            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-            /* the ranges of i that some query of the tile may see */
-            struct attn_range i_range[] = {
-                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
-                    32) - 1) / 32) * 32) - query_start + 32},
-                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
-            };
-            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
-            /* the ranges that every query of the tile sees */
-            struct attn_range i_inside[] = {
-                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
-                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
-            };
-            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
-            for (int64_t piece = 0; piece < i_ranges; piece++) {
-                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
-                    const int64_t i1 = min(i0 + 32, i_end);
-                    /* q_tile_2 = q, with zeros beyond the last row */
-                    transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                        for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
-                    /* key_sum_2 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(key_sum_2 + i, splat_v4(0.0f));
-                    }
-                    /* key_sum_2 += q_tile_2 * q_tile_2 */
-                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                        vec_v4 key_sum_2_in[2];
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            key_sum_2_in[vector] = (vec_v4){0};
-                        }
-                        for (int64_t d = 0; d < 64; d++) {
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                const vec_v4 q_tile_2_21 = load_v4(q_tile_2 + d * 32 + i);
-                                key_sum_2_in[vector] += q_tile_2_21 * q_tile_2_21;
-                            }
-                        }
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            store_v4(key_sum_2 + i, load_v4(key_sum_2 + i) + key_sum_2_in[vector]);
-                        }
-                    }
-                    /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 key_sum_2_22 = load_v4(key_sum_2 + i);
-                        const vec_v4 t_23 = pick_v4(key_sum_2_22 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_22));
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v4(q_tile_2 + d * 32 + i, (load_v4(q_tile_2 + d * 32 + i) * t_23) * 0.125f);
-                        }
-                    }
-                    if (linear_part_1 || linear_part_6) {
-                        /* score[i][j] = sum over d of q_tile_2 * k_tile */
-                        dot0_v4(round_up(j1 - j0, 16), i1 - i0, q_tile_2, k_tile, score);
-                        /* score = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                           log_decay_k_low_tile)) * 1.442695f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const vec_v4 log_decay_k_tile_24 = load_v4(log_decay_k_tile + j);
-                            const vec_v4 log_decay_k_low_tile_25 = load_v4(log_decay_k_low_tile + j);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_v4(score + i * 32 + j, load_v4(score + i * 32 + j) * exp2_v4((((log_decay_q[m *
-                                    log_decay_q_head + (i0 + i)]) - log_decay_k_tile_24) + ((log_decay_q_low[m *
-                                    log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_25)) * 1.442695f));
-                            }
-                        }
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_1 || linear_part_6) {
-                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
-                               score, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_26 = j0 + j + lane_v4;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_27 = (i0 + i) + query_start;
-                                    store_v4(score + i * 32 + j, pick_v4(__builtin_convertvector((t_26 <= t_27) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_26), mask_v4),
-                                        load_v4(score + i * 32 + j), splat_v4(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (linear_part_1) {
-                        /* sum[e][j] += sum over i of dout * score */
-                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0,
-                            i1)) && !finite_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
-                            0)) { /* infinity and NaN affect only queries that see them */
-                            dot12_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                score, sum, sum_compensation);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v4 in_region[2] = {0};
-                                if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                                const int64_t t_29 = (i0 + i) + query_start;
-                                const int64_t t_30 = (max((i0 + i) + query_start, 0) / 32) * 32;
-                                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                    const ints_v4 t_28 = j0 + j + lane_v4;
-                                    in_region[j / 16] = __builtin_convertvector((t_28 <= t_29) & (t_30 <= t_28),
-                                        mask_v4);
-                                }
-                                add_seen_v4(64, sum, 32, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                                    score + i * 32, in_region, j1 - j0);
-                            }
-                        } else
-                            dot13_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                score, sum, sum_compensation);
-                    }
-                    if (linear_part_5 || linear_part_6) {
-                        /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
-                        dot14_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                            linear_part_0_tile, score_2);
-                    }
-                    if (linear_part_5) {
-                        /* weight_2 = score_2 * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                           log_decay_k_low_tile)) * 1.442695f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const vec_v4 log_decay_k_tile_31 = load_v4(log_decay_k_tile + j);
-                            const vec_v4 log_decay_k_low_tile_32 = load_v4(log_decay_k_low_tile + j);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_v4(weight_2 + i * 32 + j, load_v4(score_2 + i * 32 + j) * exp2_v4((((log_decay_q[m
-                                    * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_31) + ((log_decay_q_low[m *
-                                    log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_32)) * 1.442695f));
-                            }
-                        }
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_5) {
-                            /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start,
-                               0) / 32) * 32) <= j), weight_2, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_33 = j0 + j + lane_v4;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_34 = (i0 + i) + query_start;
-                                    store_v4(weight_2 + i * 32 + j, pick_v4(__builtin_convertvector((t_33 <= t_34) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_33), mask_v4),
-                                        load_v4(weight_2 + i * 32 + j), splat_v4(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (linear_part_5) {
-                        /* sum_2[d][j] += sum over i of q_tile_2 * weight_2 */
-                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v4(q_tile_2, 32, 64,
-                            i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                            dot15_v4(round_up(j1 - j0, 16), i1 - i0, q_tile_2, weight_2, sum_2, sum_2_compensation);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v4 in_region[2] = {0};
-                                if (finite_v4(q_tile_2 + i * 1, 32, 64, 1)) continue;
-                                const int64_t t_36 = (i0 + i) + query_start;
-                                const int64_t t_37 = (max((i0 + i) + query_start, 0) / 32) * 32;
-                                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                    const ints_v4 t_35 = j0 + j + lane_v4;
-                                    in_region[j / 16] = __builtin_convertvector((t_35 <= t_36) & (t_37 <= t_35),
-                                        mask_v4);
-                                }
-                                add_seen_v4(64, sum_2, 32, q_tile_2 + i * 1, 32, weight_2 + i * 32, in_region, j1 - j0);
-                            }
-                        } else
-                            dot16_v4(round_up(j1 - j0, 16), i1 - i0, q_tile_2, weight_2, sum_2, sum_2_compensation);
-                    }
-                    if (linear_part_6) {
-                        /* score = score_2 * neg(score) */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                    store_v4(score + i * 32 + j, load_v4(score_2 + i * 32 + j) * (-load_v4(score + i *
-                                        32 + j)));
-                                }
-                            }
-                        }
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_6) {
-                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
-                               score, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_38 = j0 + j + lane_v4;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_39 = (i0 + i) + query_start;
-                                    store_v4(score + i * 32 + j, pick_v4(__builtin_convertvector((t_38 <= t_39) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_38), mask_v4),
-                                        load_v4(score + i * 32 + j), splat_v4(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (linear_part_6) {
-                        /* row_sum += score */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                            vec_v4 row_sum_in[2];
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                row_sum_in[vector] = (vec_v4){0};
-                            }
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                    row_sum_in[vector] += load_v4(score + i * 32 + j);
-                                }
-                            }
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                add_v4(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v4(1));
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        if (linear_part_1 || linear_part_6) {
-            /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * 1.442695f) */
-            const float log_decay_chunk_40 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_41 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_42 = exp2_v4(((log_decay_chunk_40 - load_v4(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_41 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query + f * 32 + j, load_v4(k_tile + f * 32 + j) * t_42);
-                }
-            }
-        }
-        if (linear_part_1) {
-            /* sum_from_state[e][j] = sum over f of state * query */
-            dot3_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
-            /* sum = sum + sum_from_state */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(sum + e * 32 + j, load_v4(sum + e * 32 + j) + load_v4(sum_from_state + e * 32 + j));
-                    }
-                }
-            }
-        }
-        if (linear_part_5) {
-            /* query_2 = sum_from_state_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * 1. ... */
-            const float log_decay_chunk_43 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_44 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_45 = exp2_v4(((log_decay_chunk_43 - load_v4(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_44 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query_2 + f * 32 + j, load_v4(sum_from_state_2 + f * 32 + j) * t_45);
-                }
-            }
-            /* sum_2 = query_2 + sum_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(sum_2 + d * 32 + j, load_v4(query_2 + d * 32 + j) + load_v4(sum_2 + d * 32 + j));
-                    }
-                }
-            }
-        }
-        if (linear_part_6) {
-            /* query_sum_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(query_sum_2 + j, splat_v4(0.0f));
-            }
-            /* query_sum_2 += sum_from_state_2 * neg(query) */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                vec_v4 query_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    query_sum_2_in[vector] = (vec_v4){0};
-                }
-                for (int64_t f = 0; f < 64; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        query_sum_2_in[vector] += load_v4(sum_from_state_2 + f * 32 + j) * (-load_v4(query + f * 32 +
-                            j));
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(query_sum_2 + j, load_v4(query_sum_2 + j) + query_sum_2_in[vector]);
-                }
-            }
-            /* row_sum = row_sum + query_sum_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(row_sum + j, load_v4(row_sum + j) + load_v4(query_sum_2 + j));
-            }
-        }
-        if (linear_part_1) {
-            /* linear_part_1 = sum, transposed back */
-            transpose_out_v4(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
-        }
-        if (linear_part_5) {
-            /* linear_part_5 = sum_2, transposed back */
-            transpose_out_v4(sum_2, 32, 64, j1 - j0, linear_part_5 + j0 * linear_part_5_row, linear_part_5_row);
-        }
-        if (linear_part_6) {
-            /* linear_part_6 = row_sum */
-            for (int64_t j = 0; j < j1 - j0; j++)
-                linear_part_6[(j0 + j)] = row_sum[j];
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_v4(const struct call *call,
-    int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_begin_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_queries_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_keys_v4(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *call, int64_t task, unsigned char *work)
+TARGET_v4 static void
+    gated_deltanet_linear_dv_linear_part_1_dbeta_linear_part_2_linear_part_3_linear_part_4_linear_part_5_v4(const struct
+    call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
@@ -2148,1558 +1151,1341 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_2_v4(const struct call *
     const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
-        * call->linear_part_1_at.head : NULL;
-    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
-    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, t_key: 32] */
-    float *const score = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [t_key: 32] */
-    float *const query = (float *)(void *)(work + 28800); /* [f: 64, j: 32] */
-    float *const key_scale_2 = (float *)(void *)(work + 36992); /* [t_key: 32] */
-    float *const key = (float *)(void *)(work + 37120); /* [f: 64, t_key: 32] */
-    float *const from_state = (float *)(void *)(work + 16384); /* [j: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 45312); /* [t_key: 32, e: 64] */
-    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
+    float *const query_scale = (float *)(void *)(work + 24704); /* [j: 32] */
+    float *const query_features = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
+    float *const score = (float *)(void *)(work + 33024); /* [t_key: 32, j: 32] */
+    float *const key_features_turned = (float *)(void *)(work + 37120); /* [d: 64, j: 32] */
+    float *const weight_2 = (float *)(void *)(work + 37120); /* [t_key: 32, j: 32] */
+    float *const key = (float *)(void *)(work + 41216); /* [j: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(work + 49408); /* [j: 32, e: 64] */
+    float *const query_scale_2 = (float *)(void *)(work + 57600); /* [t_key: 32] */
+    float *const key_features_3 = (float *)(void *)(work + 57728); /* [t_key: 32, f: 64] */
+    float *const query = (float *)(void *)(work + 65920); /* [f: 64, j: 32] */
+    float *const query_2 = (float *)(void *)(work + 41216); /* [f: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 74112); /* [j: 32] */
+    float *const query_sum_4 = (float *)(void *)(work + 65920); /* [i: 32] */
+    float *const score_2 = (float *)(void *)(work + 66048); /* [i: 32, j: 32] */
+    float *const weight_3 = (float *)(void *)(work + 74240); /* [i: 32, j: 32] */
+    float *const key_features_4 = (float *)(void *)(work + 78336); /* [i: 32, d: 64] */
+    float *const score_3 = (float *)(void *)(work + 86528); /* [i: 32, j: 32] */
+    float *const key_features_turned_2 = (float *)(void *)(work + 90624); /* [d: 64, j: 32] */
+    float *const sum = (float *)(void *)(work + 98816); /* [j: 32, e: 64] */
+    float *const sum_2 = (float *)(void *)(work + 107008); /* [j: 32, d: 64] */
+    float *const row_sum = (float *)(void *)(work + 70144); /* [j: 32] */
+    float *const corrected = (float *)(void *)(work + 49408); /* [t_key: 32, e: 64] */
+    float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
+        call->linear_part_1_at.head : NULL;
+    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    float *const key_3 = (float *)(void *)(work + 74240); /* [t_key: 32, e: 64] */
+    float *const key_4 = (float *)(void *)(work + 82432); /* [j: 32, e: 64] */
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const query_3 = (float *)(void *)(work + 24704); /* [t_key: 32] */
+    float *const query_scale_3 = (float *)(void *)(work + 37120); /* [j: 32] */
+    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + (b * kv_heads + g) * members * n_k : NULL;
+    float *const score_4 = (float *)(void *)(work + 37120); /* [t_key: 32, j: 32] */
+    float *const weight_6 = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
+    float *const sum_3 = (float *)(void *)(work + 49408); /* [t_key: 32, d: 64] */
     float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g *
         call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const k_tile_2 = (float *)(void *)(work + 53504); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61824); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61952); /* [t_key: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(work + 62080); /* [t_key: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(work + 62208); /* [t_key: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + f * 64 + e, splat_v4(0.0f));
+    float *const sum_4 = (float *)(void *)(work + 49408); /* [j: 32, d: 64] */
+    float *const query_sum_5 = (float *)(void *)(work + 16512); /* [j: 32] */
+    float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + b * call->linear_part_3_at.batch + g *
+        call->linear_part_3_at.head : NULL;
+    const int64_t linear_part_3_row = call->linear_part_3_at.row;
+    float *const weight_7 = (float *)(void *)(work + 16384); /* [t_key: 32, j: 32] */
+    float *const row_sum_2 = (float *)(void *)(work + 20480); /* [t_key: 32] */
+    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
+    float *const row_sum_3 = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const query_sum_6 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const key_features_7 = (float *)(void *)(work + 16512); /* [i: 32, d: 64] */
+    float *const key_features_8 = (float *)(void *)(work + 24704); /* [i: 32, f: 64] */
+    float *const k_tile = (float *)(void *)(work + 115200); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 123392); /* [j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(work + 123520); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 131712); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 131840); /* [j: 32] */
+    float *const key_turned = (float *)(void *)(work + 74240); /* [f: 64, j: 32] */
+    float *const q_tile = (float *)(void *)(work + 74240); /* [d: 64, i: 32] */
+    float *const corrected_turned = (float *)(void *)(work + 82432); /* [e: 64, t_key: 32] */
+    float *const sum_2_turned = (float *)(void *)(work + 16640); /* [d: 64, j: 32] */
+    float *const sum_4_turned = (float *)(void *)(work + 24832); /* [d: 64, j: 32] */
+    float *const weight_7_turned = (float *)(void *)(work + 20608); /* [j: 32, t_key: 32] */
+    float *const q_tile_2 = (float *)(void *)(work + 16512); /* [d: 64, i: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + f * 64 + e, splat_v4(0.0f));
+                }
             }
         }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t t_key0 = (chunks - chunk - 1) * 32, t_key_end = min(((chunks - chunk - 1) * 32) + 32, n_k);
-            t_key0 < t_key_end; t_key0 += 32) {
-            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
-            if (beta_array_row == 1) {
-                /* beta_tile = beta_array, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-            } else {
-                /* beta_tile = beta_array, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
-            }
-            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                log_decay_k_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-            for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 32) {
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            for (int64_t j0 = (chunks - chunk - 1) * 32, j_end = min(((chunks - chunk - 1) * 32) + 32, n_k); j0 < j_end;
+                j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
-                /* key_sum = 0.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    store_v4(key_sum + t_key, splat_v4(0.0f));
-                }
-                /* key_sum += k_tile_2 * k_tile_2 */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                    vec_v4 key_sum_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        key_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                            const vec_v4 k_tile_2_0 = load_v4(k_tile_2 + d * 32 + t_key);
-                            key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        store_v4(key_sum + t_key, load_v4(key_sum + t_key) + key_sum_in[vector]);
-                    }
-                }
-                /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 key_sum_1 = load_v4(key_sum + t_key);
-                    const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v4(key_features + d * 32 + t_key, load_v4(k_tile_2 + d * 32 + t_key) * t_2);
-                    }
-                }
-                /* query = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-                   log_decay_k_low_tile_2)) * 1.442695f) */
-                const float log_decay_chunk_3 = log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((t_key0 / 32) + 1) * 32) - 1,
-                    n_k - 1), 0)];
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_5 = exp2_v4(((log_decay_chunk_3 - load_v4(log_decay_k_tile_2 + ((j0 + j) - t_key0)))
-                        + (log_decay_chunk_low_4 - load_v4(log_decay_k_low_tile_2 + ((j0 + j) - t_key0)))) * 1.442695f);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_v4(query + f * 32 + j, load_v4(key_features + f * 32 + ((j0 + j) - t_key0)) * t_5);
-                    }
-                }
-                /* score[t_key][j] = sum over d of key_features * key_features */
-                dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, key_features, key_features, score);
-                /* key_scale = beta_tile */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    store_v4(key_scale + t_key, load_v4(beta_tile + t_key));
-                }
-                /* score = (score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
-                   log_decay_k_low_tile_2)) * 1.442695f)) * key_scale */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 log_decay_k_tile_2_6 = load_v4(log_decay_k_tile_2 + ((j0 + j) - t_key0));
-                    const vec_v4 log_decay_k_low_tile_2_7 = load_v4(log_decay_k_low_tile_2 + ((j0 + j) - t_key0));
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        store_v4(score + t_key * 32 + j, (load_v4(score + t_key * 32 + j) *
-                            exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_6) + (log_decay_k_low[(t_key0 +
-                            t_key)] - log_decay_k_low_tile_2_7)) * 1.442695f)) * key_scale[t_key]);
-                    }
-                }
-                /* key_scale_2 = 1.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    store_v4(key_scale_2 + t_key, splat_v4(1.0f));
-                }
-                /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
-                    log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16);
-                    t_key++) log_decay_chunk_at[t_key] = 0;
-                /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
-                    log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16);
-                    t_key++) log_decay_chunk_low_at[t_key] = 0;
-                /* key = ((key_features * select((max(t_key, 0) / 32) == 0, 1.0f,
-                   exp2(((log_decay_k_tile_2 - log_decay_chunk_at) + (log_decay_k_lo ... */
-                const float log_decay_chunk_11 = log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_12 = log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)];
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 log_decay_chunk_at_8 = load_v4(log_decay_chunk_at + t_key);
-                    const vec_v4 log_decay_chunk_low_at_9 = load_v4(log_decay_chunk_low_at + t_key);
-                    const vec_v4 t_10 = pick_v4(__builtin_convertvector((((((t_key0 + t_key + lane_v4) > 0) & (t_key0 +
-                        t_key + lane_v4)) | (~((t_key0 + t_key + lane_v4) > 0) & (0 - (ints_v4){0}))) / 32) == 0,
-                        mask_v4), splat_v4(1.0f), exp2_v4(((load_v4(log_decay_k_tile_2 + t_key) - log_decay_chunk_at_8)
-                        + (load_v4(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_9)) * 1.442695f));
-                    const vec_v4 t_13 = exp2_v4(((log_decay_chunk_at_8 - log_decay_chunk_11) + (log_decay_chunk_low_at_9
-                        - log_decay_chunk_low_12)) * 1.442695f);
-                    const vec_v4 key_scale_14 = load_v4(key_scale + t_key);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_v4(key + f * 32 + t_key, ((load_v4(key_features + f * 32 + t_key) * t_10) * t_13) *
-                            key_scale_14);
-                    }
-                }
-                /* from_state[j][e] = sum over f of query * state */
-                dot1_v4(j1 - j0, query, state, from_state);
-                /* from_state = linear_part_1 - from_state */
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                        UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                            store_v4(from_state + j * 64 + e, load_v4(linear_part_1 + (j0 + j) * linear_part_1_row + e)
-                                - load_v4(from_state + j * 64 + e));
-                        }
-                    }
-                }
-                /* corrected[j][e] = key_scale_2[j] * (from_state[j][e] - sum over t_key > j of score *
-                   corrected[t_key][e]) */
-                dot17_v4(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale_2 + (j1 - j0 - 1) * (1),
-                    -(1), from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
-            }
-            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-               log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_15 = (log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1),
-                0)] - log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((t_key0 / 32)
-                + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)]);
-            const float t_16 = powf(2.7182818f, t_15);
-            const int t_17 = t_16 < 0.5f;
-            const float t_18 = t_17 ? t_16 : 1.0f;
-            const float t_19 = t_17 ? 0.0f : (-expm1f(t_15));
-            for (int64_t f = 0; f < 64; f += 16) {
-                store_v4(kept_share + f, splat_v4(t_18));
-                store_v4(lost_share + f, splat_v4(t_19));
-            }
-            /* state = (state * kept_share) - (state * lost_share) */
-            for (int64_t f = 0; f < 64; f++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                        const vec_v4 state_20 = load_v4(state + f * 64 + e);
-                        store_v4(state + f * 64 + e, (state_20 * kept_share[f]) - (state_20 * lost_share[f]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over t_key of key * corrected */
-            dot6_v4(t_key1 - t_key0, key, corrected, state);
-            if (linear_part_2) {
-                /* linear_part_2 = corrected, transposed back */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                    for (int64_t e = 0; e < 64; e++)
-                        linear_part_2[(t_key0 + t_key) * linear_part_2_row + e] = corrected[t_key * 64 + e];
-            }
-        }
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v4 static void gated_deltanet_linear_dv_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const beta_tile = (float *)(void *)(work + 0); /* [j: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(work + 128); /* [e: 64, j: 32] */
-    if (beta_array_row == 1) {
-        /* beta_tile = beta_array, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-    } else {
-        /* beta_tile = beta_array, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-    }
-    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-    transpose_v4(linear_part_2 + j0 * linear_part_2_row, linear_part_2_row, j1 - j0, 64, linear_part_2_tile, 32);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + j] = 0;
-    /* linear_part_2_tile = linear_part_2_tile * beta_tile */
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
-        const vec_v4 beta_tile_0 = load_v4(beta_tile + j);
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(linear_part_2_tile + e * 32 + j, load_v4(linear_part_2_tile + e * 32 + j) * beta_tile_0);
-        }
-    }
-    if (dv) {
-        /* dv = linear_part_2_tile, transposed back */
-        transpose_out_v4(linear_part_2_tile, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_begin_v4(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(carried + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_keys_v4(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        /* key_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_sum + j, splat_v4(0.0f));
-        }
-        /* key_sum += k_tile * k_tile */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-            vec_v4 key_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                key_sum_in[vector] = (vec_v4){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
-                    key_sum_in[vector] += k_tile_0 * k_tile_0;
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
-            }
-        }
-        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_sum_1 = load_v4(key_sum + j);
-            const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
-            for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_2);
-            }
-        }
-        /* key_features_2 = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-           log_decay_k_low_tile)) * 1.442695f) */
-        const float log_decay_chunk_3 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_5 = exp2_v4(((log_decay_chunk_3 - load_v4(log_decay_k_tile + j)) + (log_decay_chunk_low_4 -
-                load_v4(log_decay_k_low_tile + j))) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_v4(key_features_2 + f * 32 + j, load_v4(k_tile + f * 32 + j) * t_5);
-            }
-        }
-        /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
-        dot18_v4(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
-            state + (chunk - chunk0) * 4096);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_fold_v4(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_6 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
-        const float t_7 = powf(2.7182818f, t_6);
-        const int t_8 = t_7 < 0.5f;
-        const float t_9 = t_8 ? t_7 : 1.0f;
-        const float t_10 = t_8 ? 0.0f : (-expm1f(t_6));
-        for (int64_t f = f0; f < f1; f += 16) {
-            store_v4(kept_share + f, splat_v4(t_9));
-            store_v4(lost_share + f, splat_v4(t_10));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_11 = load_v4(carried + f * 64 + e);
-                    const vec_v4 before_new12 = carried_11;
-                    const float kept_share_13 = kept_share[f];
-                    const vec_v4 carried_new14 = carried_11 * kept_share_13;
-                    store_v4(carried + f * 64 + e, carried_new14);
-                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
-                        kept_share_13);
-                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new14 * lost_share[f]),
-                        splat_v4(1));
-                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new12);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_queries_v4(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, t_key: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
-    float *const query_features_2 = (float *)(void *)(part->work + 8192); /* [e: 64, t_key: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 4096); /* [j: 32, t_key: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 16384); /* [j: 32, t_key: 32] */
-    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, t_key: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 28672); /* [e: 64, t_key: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 36864); /* [e: 64, t_key: 32] */
-    float *const result = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
-    float *const query_3 = (float *)(void *)(part->work + 45056); /* [f: 64, t_key: 32] */
-    float *const sum_2 = (float *)(void *)(part->work + 53248); /* [d: 64, t_key: 32] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 61440); /* [d: 64, t_key: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 69632); /* [t_key: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 69760); /* [t_key: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 69888); /* [t_key: 32] */
-    float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + b * call->linear_part_4_at.batch + g *
-        call->linear_part_4_at.head : NULL;
-    const int64_t linear_part_4_row = call->linear_part_4_at.row;
-    float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile_2 = (float *)(void *)(part->work + 70016); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 78208); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 78336); /* [t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 78464); /* [e: 64, t_key: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 86656); /* [d: 64, j: 32] */
-    float *const v_tile = (float *)(void *)(part->work + 94848); /* [e: 64, t_key: 32] */
-    for (int64_t t_key0 = (chunk == 0) ? 0 : max(0, chunk * 32), t_key_end = min(n_k, (chunk + 1) * 32);
-        t_key0 < t_key_end; t_key0 += 32) {
-        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-        if (linear_part_3 || linear_part_8) {
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
-        }
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            log_decay_k_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-        if (linear_part_4 || linear_part_8) {
-            if (beta_array_row == 1) {
-                /* beta_tile = beta_array, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-            } else {
-                /* beta_tile = beta_array, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
-            }
-        }
-        /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-        transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-            linear_part_2_tile, 32);
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-        if (linear_part_3) {
-            /* v_tile = v, with zeros beyond the last row */
-            transpose_v4(v + t_key0 * v_row, v_row, t_key1 - t_key0, 64, v_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                for (int64_t e = 0; e < 64; e++) v_tile[e * 32 + t_key] = 0;
-        }
-        if (linear_part_3 || linear_part_8) {
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                store_v4(query_sum + t_key, splat_v4(0.0f));
-            }
-            /* query_sum += k_tile_2 * k_tile_2 */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                vec_v4 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    query_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        const vec_v4 k_tile_2_15 = load_v4(k_tile_2 + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_2_15 * k_tile_2_15;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    store_v4(query_sum + t_key, load_v4(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile_2 = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 query_sum_16 = load_v4(query_sum + t_key);
-                const vec_v4 t_17 = pick_v4(query_sum_16 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_16));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile_2 + d * 32 + t_key, load_v4(k_tile_2 + d * 32 + t_key) * t_17);
-                }
-            }
-        }
-        if (linear_part_3) {
-            /* query = k_tile_2 * select(chunk == 0, 1.0f, exp2(((log_decay_k_tile_2 - log_decay_chunk) +
-               (log_decay_k_low_tile_2 - log_decay_c ... */
-            const int t_18 = chunk == 0;
-            const float log_decay_chunk_19 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 t_21 = t_18 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + t_key) -
-                    log_decay_chunk_19) + (load_v4(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_20)) *
-                    1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query + f * 32 + t_key, load_v4(k_tile_2 + f * 32 + t_key) * t_21);
-                }
-            }
-        }
-        /* query_features_2 = 0.0f - (linear_part_2_tile * beta_tile); sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-            const vec_v4 beta_tile_22 = load_v4(beta_tile + t_key);
-            for (int64_t e = 0; e < 64; e++) {
-                store_v4(query_features_2 + e * 32 + t_key, 0.0f - (load_v4(linear_part_2_tile + e * 32 + t_key) *
-                    beta_tile_22));
-                store_v4(sum + e * 32 + t_key, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 32 + t_key, splat_v4(0.0f));
-            }
-        }
-        if (linear_part_3) {
-            /* sum_from_state[e][t_key] = sum over f of state * query */
-            dot3_v4(round_up(t_key1 - t_key0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
-        }
-        if (linear_part_4 || linear_part_8) {
-            /* sum_from_state_2[f][t_key] = sum over e of state * query_features_2 */
-            dot7_v4(round_up(t_key1 - t_key0, 16), state + (chunk - chunk0) * 4096, query_features_2, sum_from_state_2);
-        }
-        if (linear_part_4) {
-            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        store_v4(sum_2 + d * 32 + t_key, splat_v4(0.0f));
-                        store_v4(sum_2_compensation + d * 32 + t_key, splat_v4(0.0f));
-                    }
-                }
-            }
-        }
-        if (linear_part_8) {
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f; query_sum_2 = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                store_v4(row_sum + t_key, splat_v4(0.0f));
-                store_v4(row_sum_compensation + t_key, splat_v4(0.0f));
-                store_v4(query_sum_2 + t_key, splat_v4(0.0f));
-            }
-        }
-        if (linear_part_4 || linear_part_8) {
-            /* query_3 = sum_from_state_2 * select(chunk == 0, 1.0f,
-               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
-            const int t_24 = chunk == 0;
-            const float log_decay_chunk_25 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_26 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 t_27 = exp2_v4(((load_v4(log_decay_k_tile_2 + t_key) - log_decay_chunk_25) +
-                    (load_v4(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_26)) * 1.442695f);
-                const vec_v4 t_28 = t_24 ? splat_v4(1.0f) : t_27;
-                const vec_v4 t_29 = t_24 ? splat_v4(0.0f) : t_27;
-                vec_v4 query_sum_2_in = (vec_v4){0};
-                for (int64_t f = 0; f < 64; f++) {
-                    const vec_v4 sum_from_state_2_23 = load_v4(sum_from_state_2 + f * 32 + t_key);
-                    store_v4(query_3 + f * 32 + t_key, sum_from_state_2_23 * t_28);
-                    query_sum_2_in += sum_from_state_2_23 * (load_v4(k_tile_2 + f * 32 + t_key) * t_29);
-                }
-                store_v4(query_sum_2 + t_key, load_v4(query_sum_2 + t_key) + query_sum_2_in);
-            }
-        }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, t_key1 - 1); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
-            /* k_tile_3 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + j] = 0;
-            /* key_sum_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_sum_2 + j, splat_v4(0.0f));
-            }
-            /* key_sum_2 += k_tile_3 * k_tile_3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                vec_v4 key_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    key_sum_2_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        const vec_v4 k_tile_3_30 = load_v4(k_tile_3 + d * 32 + j);
-                        key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in[vector]);
-                }
-            }
-            /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_sum_2_31 = load_v4(key_sum_2 + j);
-                const vec_v4 t_32 = pick_v4(key_sum_2_31 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_31));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(k_tile_3 + d * 32 + j, load_v4(k_tile_3 + d * 32 + j) * t_32);
-                }
-            }
-            if (linear_part_3 || linear_part_8) {
-                /* score[j][t_key] = sum over d of k_tile_3 * k_tile_2 */
-                dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_3, k_tile_2, score);
-            }
-            if (linear_part_4 || linear_part_8) {
-                /* score_2[j][t_key] = sum over e of linear_part_0 * query_features_2 */
-                dot19_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
-                    linear_part_0_row, query_features_2, score_2);
-            }
-            /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 - log_decay_k_low)) *
-               1.442695f); weight_2 =  ... */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 log_decay_k_tile_2_33 = load_v4(log_decay_k_tile_2 + t_key);
-                const vec_v4 log_decay_k_low_tile_2_34 = load_v4(log_decay_k_low_tile_2 + t_key);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 t_35 = exp2_v4(((log_decay_k_tile_2_33 - log_decay_k[(j0 + j)]) +
-                        (log_decay_k_low_tile_2_34 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * t_35);
-                    store_v4(weight_2 + j * 32 + t_key, load_v4(score_2 + j * 32 + t_key) * t_35);
-                }
-            }
-            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_3 || linear_part_8) {
-                    /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                        const ints_v4 t_36 = t_key0 + t_key + lane_v4;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 32 + t_key, pick_v4(__builtin_convertvector(((j0 + j) < t_36) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + t_key),
-                                splat_v4(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (linear_part_3) {
-                /* sum[e][t_key] += sum over j of linear_part_0 * score */
-                if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_v4(linear_part_0 + j0 *
-                    linear_part_0_row, linear_part_0_row, j1 - j0, 64),
-                    0)) { /* infinity and NaN affect only queries that see them */
-                    dot12_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
-                        linear_part_0_row, score, sum, sum_compensation);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 in_region[2] = {0};
-                        if (finite_v4(linear_part_0 + j0 * linear_part_0_row + j * linear_part_0_row, 1, 64,
-                            1)) continue;
-                        const int t_37 = (chunk * 32) <= (j0 + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                            in_region[t_key / 16] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_v4)) &
-                                (-(int64_t)t_37), mask_v4);
-                        }
-                        add_seen_v4(64, sum, 32, linear_part_0 + j0 * linear_part_0_row + j * linear_part_0_row, 1,
-                            score + j * 32, in_region, t_key1 - t_key0);
-                    }
-                } else
-                    dot13_v4(round_up(t_key1 - t_key0, 16), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
-                        linear_part_0_row, score, sum, sum_compensation);
-            }
-            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_4) {
-                    /* weight_2 = select((j < t_key) && ((chunk * 32) <= j), weight_2, 0.0f) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                        const ints_v4 t_38 = t_key0 + t_key + lane_v4;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight_2 + j * 32 + t_key, pick_v4(__builtin_convertvector(((j0 + j) < t_38) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(weight_2 + j * 32 + t_key),
-                                splat_v4(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (linear_part_4) {
-                /* sum_2[d][t_key] += sum over j of k_tile_3 * weight_2 */
-                if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_v4(k_tile_3, 32, 64, j1 - j0),
-                    0)) { /* infinity and NaN affect only queries that see them */
-                    dot15_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_3, weight_2, sum_2, sum_2_compensation);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 in_region[2] = {0};
-                        if (finite_v4(k_tile_3 + j * 1, 32, 64, 1)) continue;
-                        const int t_39 = (chunk * 32) <= (j0 + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                            in_region[t_key / 16] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_v4)) &
-                                (-(int64_t)t_39), mask_v4);
-                        }
-                        add_seen_v4(64, sum_2, 32, k_tile_3 + j * 1, 32, weight_2 + j * 32, in_region, t_key1 - t_key0);
-                    }
-                } else
-                    dot16_v4(round_up(t_key1 - t_key0, 16), j1 - j0, k_tile_3, weight_2, sum_2, sum_2_compensation);
-            }
-            if (linear_part_8) {
-                /* score = score_2 * score */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                            store_v4(score + j * 32 + t_key, load_v4(score_2 + j * 32 + t_key) * load_v4(score + j * 32
-                                + t_key));
-                        }
-                    }
-                }
-            }
-            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_8) {
-                    /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                        const ints_v4 t_40 = t_key0 + t_key + lane_v4;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 32 + t_key, pick_v4(__builtin_convertvector(((j0 + j) < t_40) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + t_key),
-                                splat_v4(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (linear_part_8) {
-                /* row_sum += score */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                    vec_v4 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 32 + t_key);
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        add_v4(row_sum + t_key, row_sum_compensation + t_key, row_sum_in[vector], splat_v4(1));
-                    }
-                }
-            }
-        }
-        if (linear_part_3) {
-            /* result = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                store_v4(result + t_key, splat_v4(0.0f));
-            }
-            /* v_tile = (v_tile - sum) - sum_from_state; result += linear_part_2_tile * v_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                vec_v4 result_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    result_in[vector] = (vec_v4){0};
-                }
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        const vec_v4 v_tile_41 = load_v4(v_tile + e * 32 + t_key);
-                        const vec_v4 v_tile_new42 = (v_tile_41 - load_v4(sum + e * 32 + t_key)) - load_v4(sum_from_state
-                            + e * 32 + t_key);
-                        store_v4(v_tile + e * 32 + t_key, v_tile_new42);
-                        result_in[vector] += load_v4(linear_part_2_tile + e * 32 + t_key) * v_tile_new42;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    store_v4(result + t_key, load_v4(result + t_key) + result_in[vector]);
-                }
-            }
-        }
-        if (linear_part_4) {
-            /* sum_2 = query_3 + sum_2 */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        store_v4(sum_2 + d * 32 + t_key, load_v4(query_3 + d * 32 + t_key) + load_v4(sum_2 + d * 32 +
-                            t_key));
-                    }
-                }
-            }
-        }
-        if (linear_part_8) {
-            /* row_sum = row_sum + query_sum_2 */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                store_v4(row_sum + t_key, load_v4(row_sum + t_key) + load_v4(query_sum_2 + t_key));
-            }
-        }
-        if (linear_part_3) {
-            /* linear_part_3 = result */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                linear_part_3[(t_key0 + t_key)] = result[t_key];
-        }
-        if (linear_part_4) {
-            /* linear_part_4 = sum_2, transposed back */
-            transpose_out_v4(sum_2, 32, 64, t_key1 - t_key0, linear_part_4 + t_key0 * linear_part_4_row,
-                linear_part_4_row);
-        }
-        if (linear_part_8) {
-            /* linear_part_8 = row_sum */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                linear_part_8[(t_key0 + t_key)] = row_sum[t_key];
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_v4(const struct call *call,
-    int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_begin_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_queries_v4(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_7_dk_begin_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(carried + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_7_dk_keys_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
-    float *const key_features_3 = (float *)(void *)(part->work + 8192); /* [t_key: 32, e: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [t_key: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [t_key: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [t_key: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t t_key0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), t_key_end = min(n_k,
-        (chunks - chunk) * 32); t_key0 < t_key_end; t_key0 += 32) {
-        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-            log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-        /* key_sum = 0.0f */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-            store_v4(key_sum + t_key, splat_v4(0.0f));
-        }
-        /* key_sum += k_tile * k_tile */
-        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-            vec_v4 key_sum_in[2];
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                key_sum_in[vector] = (vec_v4){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                    const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + t_key);
-                    key_sum_in[vector] += k_tile_0 * k_tile_0;
-                }
-            }
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                store_v4(key_sum + t_key, load_v4(key_sum + t_key) + key_sum_in[vector]);
-            }
-        }
-        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-            const vec_v4 key_sum_1 = load_v4(key_sum + t_key);
-            const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
-            for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 32 + t_key, load_v4(k_tile + d * 32 + t_key) * t_2);
-            }
-        }
-        /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
-            log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16);
-            t_key++) log_decay_chunk_at[t_key] = 0;
-        /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
-            log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16);
-            t_key++) log_decay_chunk_low_at[t_key] = 0;
-        /* key_features_2 = (k_tile * select((max(t_key, 0) / 32) == 0, 1.0f,
-           exp2(((log_decay_k_tile - log_decay_chunk_at) + (log_decay_k_ ... */
-        const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-            const vec_v4 log_decay_chunk_at_3 = load_v4(log_decay_chunk_at + t_key);
-            const vec_v4 log_decay_chunk_low_at_4 = load_v4(log_decay_chunk_low_at + t_key);
-            const vec_v4 t_5 = pick_v4(__builtin_convertvector((((((t_key0 + t_key + lane_v4) > 0) & (t_key0 + t_key +
-                lane_v4)) | (~((t_key0 + t_key + lane_v4) > 0) & (0 - (ints_v4){0}))) / 32) == 0, mask_v4),
-                splat_v4(1.0f), exp2_v4(((load_v4(log_decay_k_tile + t_key) - log_decay_chunk_at_3) +
-                (load_v4(log_decay_k_low_tile + t_key) - log_decay_chunk_low_at_4)) * 1.442695f));
-            const vec_v4 t_8 = exp2_v4(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
-                log_decay_chunk_low_7)) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_v4(key_features_2 + f * 32 + t_key, (load_v4(k_tile + f * 32 + t_key) * t_5) * t_8);
-            }
-        }
-        /* key_features_3 = 0.0f - (linear_part_2 * beta) */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    store_v4(key_features_3 + t_key * 64 + e, 0.0f - (load_v4(linear_part_2 + (t_key0 + t_key) *
-                        linear_part_2_row + e) * (beta_array[(t_key0 + t_key) * beta_array_row])));
-                }
-            }
-        }
-        /* state[f][e] += sum over t_key of key_features_2 * key_features_3 */
-        dot6_v4(t_key1 - t_key0, key_features_2, key_features_3, state + (chunk - chunk0) * 4096);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_7_dk_fold_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
-        const float t_10 = powf(2.7182818f, t_9);
-        const int t_11 = t_10 < 0.5f;
-        const float t_12 = t_11 ? t_10 : 1.0f;
-        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
-        for (int64_t f = f0; f < f1; f += 16) {
-            store_v4(kept_share + f, splat_v4(t_12));
-            store_v4(lost_share + f, splat_v4(t_13));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_14 = load_v4(carried + f * 64 + e);
-                    const vec_v4 before_new15 = carried_14;
-                    const float kept_share_16 = kept_share[f];
-                    const vec_v4 carried_new17 = carried_14 * kept_share_16;
-                    store_v4(carried + f * 64 + e, carried_new17);
-                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
-                        kept_share_16);
-                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
-                        splat_v4(1));
-                    store_v4(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v4 APART void gated_deltanet_linear_linear_part_7_dk_queries_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + b * call->linear_part_5_at.batch + g
-        * call->linear_part_5_at.head : NULL;
-    const int64_t linear_part_5_row = call->linear_part_5_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + b * call->linear_part_4_at.batch + g
-        * call->linear_part_4_at.head : NULL;
-    const int64_t linear_part_4_row = call->linear_part_4_at.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const query_features = (float *)(void *)(part->work + 128); /* [d: 64, j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 8320); /* [t_key: 32] */
-    float *const score = (float *)(void *)(part->work + 8320); /* [t_key: 32, j: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 12416); /* [j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 12544); /* [f: 64, j: 32] */
-    float *const query = (float *)(void *)(part->work + 20736); /* [f: 64, j: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 12544); /* [t_key: 32, j: 32] */
-    float *const weight = (float *)(void *)(part->work + 16640); /* [t_key: 32, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 28928); /* [d: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 37120); /* [d: 64, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 128); /* [j: 32] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 45312); /* [j: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 45440); /* [j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 45568); /* [j: 32] */
-    float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + (b * kv_heads + g) * n_k : NULL;
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const k_tile_2 = (float *)(void *)(part->work + 45696); /* [d: 64, j: 32] */
-    float *const linear_part_4_tile = (float *)(void *)(part->work + 53888); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 62080); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 70272); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 70400); /* [j: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 70528); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 12544); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 78720); /* [e: 64, t_key: 32] */
-    float *const linear_part_5_tile = (float *)(void *)(part->work + 86912); /* [d: 64, j: 32] */
-    float *const linear_part_6_tile = (float *)(void *)(part->work + 95104); /* [j: 32] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (dk) {
-            /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
-            transpose_v4(linear_part_4 + j0 * linear_part_4_row, linear_part_4_row, j1 - j0, 64, linear_part_4_tile,
-                32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) linear_part_4_tile[d * 32 + j] = 0;
-        }
-        /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-        transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        if (dk) {
-            /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
-            transpose_v4(linear_part_5 + j0 * linear_part_5_row, linear_part_5_row, j1 - j0, 64, linear_part_5_tile,
-                32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                for (int64_t d = 0; d < 64; d++) linear_part_5_tile[d * 32 + j] = 0;
-        }
-        if (linear_part_7) {
-            /* linear_part_6_tile = linear_part_6, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                linear_part_6_tile[j] = j < j1 - j0 ? linear_part_6[(j0 + j)] : 0;
-        }
-        /* query_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(query_sum + j, splat_v4(0.0f));
-        }
-        /* query_sum += k_tile_2 * k_tile_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-            vec_v4 query_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                query_sum_in[vector] = (vec_v4){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    const vec_v4 k_tile_2_18 = load_v4(k_tile_2 + d * 32 + j);
-                    query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
-            }
-        }
-        if (dk) {
-            /* query_sum_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(query_sum_2 + j, splat_v4(0.0f));
-            }
-        }
-        /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
-        dot7_v4(round_up(j1 - j0, 16), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
-        /* query_features = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum));
-           query_sum_2 += linear_part_4_tile * (k_tile ... */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 query_sum_20 = load_v4(query_sum + j);
-            const mask_v4 t_21 = query_sum_20 == 0.0f;
-            const vec_v4 t_22 = sqrt_v4(query_sum_20);
-            const vec_v4 t_23 = 1.0f / t_22;
-            const vec_v4 t_24 = pick_v4(t_21, splat_v4(0.0f), t_23);
-            const vec_v4 t_25 = pick_v4(t_21, splat_v4(0.0f), (-(t_23 * (0.5f / t_22))) / t_22);
-            vec_v4 query_sum_2_in = (vec_v4){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_2_19 = load_v4(k_tile_2 + d * 32 + j);
-                store_v4(query_features + d * 32 + j, k_tile_2_19 * t_24);
-                query_sum_2_in += load_v4(linear_part_4_tile + d * 32 + j) * (k_tile_2_19 * t_25);
-                store_v4(sum + d * 32 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + d * 32 + j, splat_v4(0.0f));
-            }
-            store_v4(query_sum_2 + j, load_v4(query_sum_2 + j) + query_sum_2_in);
-        }
-        if (linear_part_7) {
-            /* query_sum_4 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(query_sum_4 + j, splat_v4(0.0f));
-            }
-        }
-        /* query = sum_from_state * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-           log_decay_k_low_tile_2)) * 1.4426 ... */
-        const float log_decay_chunk_27 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_28 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_29 = exp2_v4(((log_decay_chunk_27 - load_v4(log_decay_k_tile_2 + j)) +
-                (log_decay_chunk_low_28 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
-            vec_v4 query_sum_4_in = (vec_v4){0};
-            for (int64_t f = 0; f < 64; f++) {
-                const vec_v4 sum_from_state_26 = load_v4(sum_from_state + f * 32 + j);
-                store_v4(query + f * 32 + j, sum_from_state_26 * t_29);
-                query_sum_4_in += sum_from_state_26 * (-(load_v4(query_features + f * 32 + j) * t_29));
-            }
-            store_v4(query_sum_4 + j, load_v4(query_sum_4 + j) + query_sum_4_in);
-        }
-        if (linear_part_7) {
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(row_sum + j, splat_v4(0.0f));
-                store_v4(row_sum_compensation + j, splat_v4(0.0f));
-            }
-        }
-        /* the ranges of t_key that some query of the tile may see */
-        struct attn_range t_key_range[] = {
-            {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
-            {j0 + 1, 0},
-        };
-        const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
-        /* the ranges that every query of the tile sees */
-        struct attn_range t_key_inside[] = {
-            {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
-            {j1, 0},
-        };
-        const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
-        for (int64_t piece = 0; piece < t_key_ranges; piece++) {
-            for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
-                t_key0 += 32) {
-                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                /* k_tile_3 = k, with zeros beyond the last row */
-                transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
                 } else {
                     /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
                 }
-                /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-                transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                    linear_part_2_tile, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                    for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-                /* key_sum_2 = 0.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    store_v4(key_sum_2 + t_key, splat_v4(0.0f));
+                if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
+                    /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+                    transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
+                        linear_part_0_tile, 32);
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                        for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
-                /* key_sum_2 += k_tile_3 * k_tile_3 */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                    vec_v4 key_sum_2_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        key_sum_2_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                            const vec_v4 k_tile_3_30 = load_v4(k_tile_3 + d * 32 + t_key);
-                            key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        store_v4(key_sum_2 + t_key, load_v4(key_sum_2 + t_key) + key_sum_2_in[vector]);
-                    }
-                }
-                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 key_sum_2_31 = load_v4(key_sum_2 + t_key);
-                    const vec_v4 t_32 = pick_v4(key_sum_2_31 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_2_31));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_3 + d * 32 + t_key, load_v4(k_tile_3 + d * 32 + t_key) * t_32);
-                    }
-                }
-                if (linear_part_7) {
-                    /* score[t_key][j] = sum over d of k_tile_3 * query_features */
-                    dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, k_tile_3, query_features, score);
-                }
-                /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 beta_tile_33 = load_v4(beta_tile + t_key);
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v4(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v4(linear_part_2_tile + e * 32 +
-                            t_key) * beta_tile_33));
-                    }
-                }
-                /* score_2[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
-                dot0_v4(round_up(j1 - j0, 16), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score_2);
-                if (dk) {
-                    /* weight = score_2 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
-                       log_decay_k_low_tile_2)) * 1.442695f) */
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    /* query_sum = 0.0f */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 log_decay_k_tile_2_34 = load_v4(log_decay_k_tile_2 + j);
-                        const vec_v4 log_decay_k_low_tile_2_35 = load_v4(log_decay_k_low_tile_2 + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            store_v4(weight + t_key * 32 + j, load_v4(score_2 + t_key * 32 + j) *
-                                exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_34) +
-                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_35)) * 1.442695f));
+                        store_v4(query_sum + j, splat_v4(0.0f));
+                    }
+                    /* query_sum += k_tile * k_tile */
+                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                        vec_v4 query_sum_in[2];
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            query_sum_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
+                                query_sum_in[vector] += k_tile_0 * k_tile_0;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
                         }
                     }
-                }
-                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
-                    t_key1)) { /* the tile is partly outside the mask */
-                    if (dk) {
-                        /* weight = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), weight, 0.0f) */
+                    /* key_features = k * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                                const float query_sum_1 = query_sum[j];
+                                store_v4(key_features + j * 64 + d, load_v4(k + (j0 + j) * k_row + d) * ((query_sum_1 ==
+                                    0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_1))));
+                            }
+                        }
+                    }
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(query_scale + j, load_v4(beta_tile + j));
+                    }
+                    if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
+                        /* query_features = linear_part_0_tile * query_scale */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const vec_v4 query_scale_4 = load_v4(query_scale + j);
+                            for (int64_t e = 0; e < 64; e++) {
+                                store_v4(query_features + e * 32 + j, load_v4(linear_part_0_tile + e * 32 + j) *
+                                    query_scale_4);
+                            }
+                        }
+                    }
+                    /* key_features_turned = key_features, with zeros beyond the last row */
+                    transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32);
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                        for (int64_t d = 0; d < 64; d++) key_features_turned[d * 32 + j] = 0;
+                    /* score[t_key][j] = sum over d of key_features * key_features_turned */
+                    dot7_v4(round_up(j1 - j0, 16), t_key1 - t_key0, key_features, key_features_turned, score);
+                    /* score = score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low -
+                       log_decay_k_low_tile)) * 1.442695f); weight_2 = scor ... */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 log_decay_k_tile_6 = load_v4(log_decay_k_tile + j);
+                        const vec_v4 log_decay_k_low_tile_7 = load_v4(log_decay_k_low_tile + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            const vec_v4 score_5 = load_v4(score + t_key * 32 + j);
+                            const vec_v4 score_new8 = score_5 * exp2_v4(((log_decay_k[(t_key0 + t_key)] -
+                                log_decay_k_tile_6) + (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_7)) *
+                                1.442695f);
+                            store_v4(score + t_key * 32 + j, score_new8);
+                            store_v4(weight_2 + t_key * 32 + j, score_new8 * query_scale[((t_key0 + t_key) - j0)]);
+                        }
+                    }
+                    /* key = key_features * exp2(((log_decay_chunk - log_decay_k) + (log_decay_chunk_low -
+                       log_decay_k_low)) * 1.442695f) */
+                    const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                        n_k - 1), 0)];
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t f = 0; f < 64; f += 16) {
+                            store_v4(key + j * 64 + f, load_v4(key_features + j * 64 + f) * exp2f(((log_decay_chunk_9 -
+                                log_decay_k[(j0 + j)]) + (log_decay_chunk_low_10 - log_decay_k_low[(j0 + j)])) *
+                                1.442695f));
+                        }
+                    }
+                    /* sum_from_state[j][e] = sum over f of key * state */
+                    dot8_v4(j1 - j0, key, state, sum_from_state);
+                    /* query_scale_2 = 1.0f */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                        store_v4(query_scale_2 + t_key, splat_v4(1.0f));
+                    }
+                    /* key_features_3 = (key_features * select((lo() / 32) == 0, 1.0f,
+                       exp2(((log_decay_k - log_decay_chunk) + (log_decay_k_low - log_d ... */
+                    const int t_11 = (j0 / 32) == 0;
+                    const float log_decay_chunk_12 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                    const float t_14 = exp2f(((log_decay_chunk_12 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                        0)]) + (log_decay_chunk_low_13 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                        0)])) * 1.442695f);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t f = 0; f < 64; f += 16) {
+                            store_v4(key_features_3 + t_key * 64 + f, (load_v4(key_features + ((t_key0 + t_key) - j0) *
+                                64 + f) * (t_11 ? 1.0f : exp2f(((log_decay_k[(t_key0 + t_key)] - log_decay_chunk_12) +
+                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_chunk_low_13)) * 1.442695f))) * t_14);
+                        }
+                    }
+                    if (linear_part_3 || linear_part_5) {
+                        /* query[f][j] = sum over e of state * query_features */
+                        dot9_v4(round_up(j1 - j0, 16), state, query_features, query);
+                    }
+                    if (linear_part_5) {
+                        /* query_sum_3 = 0.0f */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            store_v4(query_sum_3 + j, splat_v4(0.0f));
+                        }
+                        /* key_turned = key, with zeros beyond the last row */
+                        transpose_v4(key, 64, j1 - j0, 64, key_turned, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                            for (int64_t f = 0; f < 64; f++) key_turned[f * 32 + j] = 0;
+                    }
+                    if (linear_part_3 || linear_part_5) {
+                        /* query_2 = query * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+                           log_decay_k_low_tile)) * 1.442695f); query ... */
+                        const float log_decay_chunk_16 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                            0)];
+                        const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                            n_k - 1), 0)];
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const vec_v4 t_18 = exp2_v4(((log_decay_chunk_16 - load_v4(log_decay_k_tile + j)) +
+                                (log_decay_chunk_low_17 - load_v4(log_decay_k_low_tile + j))) * 1.442695f);
+                            vec_v4 query_sum_3_in = (vec_v4){0};
+                            for (int64_t f = 0; f < 64; f++) {
+                                const vec_v4 query_15 = load_v4(query + f * 32 + j);
+                                store_v4(query_2 + f * 32 + j, query_15 * t_18);
+                                query_sum_3_in += query_15 * (-load_v4(key_turned + f * 32 + j));
+                            }
+                            store_v4(query_sum_3 + j, load_v4(query_sum_3 + j) + query_sum_3_in);
+                        }
+                    }
+                    /* sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                store_v4(sum + j * 64 + e, splat_v4(0.0f));
+                            }
+                        }
+                    }
+                    if (linear_part_3) {
+                        /* sum_2 = 0.0f */
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                                UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                                    store_v4(sum_2 + j * 64 + d, splat_v4(0.0f));
+                                }
+                            }
+                        }
+                    }
+                    if (linear_part_5) {
+                        /* row_sum = 0.0f */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            store_v4(row_sum + j, splat_v4(0.0f));
+                        }
+                    }
+                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                        const int64_t i1 = min(i0 + 32, i_end);
+                        /* q_tile = q, with zeros beyond the last row */
+                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        /* query_sum_4 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            store_v4(query_sum_4 + i, splat_v4(0.0f));
+                        }
+                        /* query_sum_4 += q_tile * q_tile */
+                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                            vec_v4 query_sum_4_in[2];
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                query_sum_4_in[vector] = (vec_v4){0};
+                            }
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                    const vec_v4 q_tile_19 = load_v4(q_tile + d * 32 + i);
+                                    query_sum_4_in[vector] += q_tile_19 * q_tile_19;
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                store_v4(query_sum_4 + i, load_v4(query_sum_4 + i) + query_sum_4_in[vector]);
+                            }
+                        }
+                        if (linear_part_3 || linear_part_5) {
+                            /* score_2[i][j] = sum over e of dout * query_features */
+                            dot10_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                query_features, score_2);
+                        }
+                        /* key_features_4 = (q * select(query_sum_4 == 0.0f, 0.0f,
+                           1.0f / sqrt(query_sum_4))) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                                UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                                    const float query_sum_4_20 = query_sum_4[i];
+                                    store_v4(key_features_4 + i * 64 + d, (load_v4(q + m * q_head + (i0 + i) * q_row +
+                                        d) * ((query_sum_4_20 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_4_20)))) *
+                                        0.125f);
+                                }
+                            }
+                        }
+                        /* key_features_turned_2 = key_features, with zeros beyond the last row */
+                        transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned_2, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                            for (int64_t d = 0; d < 64; d++) key_features_turned_2[d * 32 + j] = 0;
+                        /* score_3[i][j] = sum over d of key_features_4 * key_features_turned_2 */
+                        dot7_v4(round_up(j1 - j0, 16), i1 - i0, key_features_4, key_features_turned_2, score_3);
+                        /* weight_3 = score_2 * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                           log_decay_k_low_tile)) * 1.442695f); score_3 =  ... */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const vec_v4 log_decay_k_tile_21 = load_v4(log_decay_k_tile + j);
+                            const vec_v4 log_decay_k_low_tile_22 = load_v4(log_decay_k_low_tile + j);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                const vec_v4 t_23 = exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                    log_decay_k_tile_21) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                    log_decay_k_low_tile_22)) * 1.442695f);
+                                store_v4(weight_3 + i * 32 + j, load_v4(score_2 + i * 32 + j) * t_23);
+                                store_v4(score_3 + i * 32 + j, load_v4(score_3 + i * 32 + j) * t_23);
+                            }
+                        }
+                        /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const ints_v4 t_24 = j0 + j + lane_v4;
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                store_v4(score_3 + i * 32 + j, pick_v4(__builtin_convertvector(t_24 <= ((i0 + i) +
+                                    query_start), mask_v4), load_v4(score_3 + i * 32 + j), splat_v4(0.0f)));
+                            }
+                        }
+                        /* sum[j][e] += sum over i of score_3 * dout */
+                        dot11_v4(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                        /* key_features_5 = (key_features_4 * select((lo() / 32) == 0, 1.0f,
+                           exp2(((log_decay_q - log_decay_chunk) + (log_decay_q_low - log ... */
+                        const int t_25 = (j0 / 32) == 0;
+                        const float log_decay_chunk_26 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_27 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        const float t_28 = exp2f(((log_decay_chunk_26 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                            0)]) + (log_decay_chunk_low_27 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                            0)])) * 1.442695f);
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t f = 0; f < 64; f += 16) {
+                            }
+                        }
+                        if (linear_part_3) {
+                            /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const ints_v4 t_29 = j0 + j + lane_v4;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_v4(weight_3 + i * 32 + j, pick_v4(__builtin_convertvector(t_29 <= ((i0 + i) +
+                                        query_start), mask_v4), load_v4(weight_3 + i * 32 + j), splat_v4(0.0f)));
+                                }
+                            }
+                            /* sum_2[j][d] += sum over i of weight_3 * key_features_4 */
+                            dot12_v4(j1 - j0, i1 - i0, weight_3, key_features_4, sum_2);
+                        }
+                        if (linear_part_5) {
+                            /* score_3 = score_2 * neg(score_3) */
+                            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                        store_v4(score_3 + i * 32 + j, load_v4(score_2 + i * 32 + j) * (-load_v4(score_3
+                                            + i * 32 + j)));
+                                    }
+                                }
+                            }
+                            /* score_3 = select(j <= (i + query_start), score_3, 0.0f); row_sum += score_3 */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const ints_v4 t_30 = j0 + j + lane_v4;
+                                vec_v4 row_sum_in = (vec_v4){0};
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const vec_v4 score_3_31 = load_v4(score_3 + i * 32 + j);
+                                    const vec_v4 score_3_new32 = pick_v4(__builtin_convertvector(t_30 <= ((i0 + i) +
+                                        query_start), mask_v4), score_3_31, splat_v4(0.0f));
+                                    store_v4(score_3 + i * 32 + j, score_3_new32);
+                                    row_sum_in += score_3_new32;
+                                }
+                                store_v4(row_sum + j, load_v4(row_sum + j) + row_sum_in);
+                            }
+                        }
+                    }
+                    /* sum = sum + sum_from_state */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                store_v4(sum + j * 64 + e, load_v4(sum + j * 64 + e) + load_v4(sum_from_state + j * 64 +
+                                    e));
+                            }
+                        }
+                    }
+                    /* corrected[j][e] = query_scale_2[j] * (sum[j][e] - sum over t_key > j of weight_2 *
+                       corrected[t_key][e]) */
+                    dot13_v4(j1 - j0, weight_2 + (j1 - j0 - 1) * (1 + 32), -(1), -(32),
+                        query_scale_2 + (j1 - j0 - 1) * (1), -(1), sum + (j1 - j0 - 1) * (64), -(64),
+                        corrected + (j1 - j0 - 1) * (64), -(64));
+                    if (linear_part_1) {
+                        /* linear_part_1 = corrected */
+                        for (int64_t e = 0; e < 64; e++)
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                                linear_part_1[(t_key0 + t_key) * linear_part_1_row + e] = corrected[t_key * 64 + e];
+                    }
+                    /* key_3 = corrected * query_scale */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                store_v4(key_3 + t_key * 64 + e, load_v4(corrected + t_key * 64 + e) *
+                                    query_scale[((t_key0 + t_key) - j0)]);
+                            }
+                        }
+                    }
+                    if (dv) {
+                        /* key_4 = key_3 */
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                    store_v4(key_4 + j * 64 + e, load_v4(key_3 + ((j0 + j) - t_key0) * 64 + e));
+                                }
+                            }
+                        }
+                        /* dv = key_4 */
+                        for (int64_t e = 0; e < 64; e++)
+                            for (int64_t j = 0; j < j1 - j0; j++)
+                                dv[(j0 + j) * dv_row + e] = key_4[j * 64 + e];
+                    }
+                    if (dbeta_array) {
+                        /* query_3 = 0.0f */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            store_v4(query_3 + t_key, splat_v4(0.0f));
+                        }
+                        /* corrected_turned = corrected, with zeros beyond the last row */
+                        transpose_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                            for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
+                        /* query_3 += corrected_turned * linear_part_0_tile */
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                            vec_v4 query_3_in[2];
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                                query_3_in[vector] = (vec_v4){0};
+                            }
+                            for (int64_t e = 0; e < 64; e++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
+                                    t_key += 16) {
+                                    query_3_in[vector] += load_v4(corrected_turned + e * 32 + t_key) *
+                                        load_v4(linear_part_0_tile + e * 32 + ((t_key0 + t_key) - j0));
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                                store_v4(query_3 + t_key, load_v4(query_3 + t_key) + query_3_in[vector]);
+                            }
+                        }
+                        /* query_scale_3 = select(m == 0, query_3, 0.0f) */
+                        const int t_33 = m == 0;
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            store_v4(query_scale_3 + j, t_33 ? load_v4(query_3 + ((j0 + j) - t_key0)) : splat_v4(0.0f));
+                        }
+                        /* dbeta_array = query_scale_3 */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            dbeta_array[m * n_k + (j0 + j)] = query_scale_3[j];
+                    }
+                    /* key_3 = 0.0f - key_3 */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                store_v4(key_3 + t_key * 64 + e, 0.0f - load_v4(key_3 + t_key * 64 + e));
+                            }
+                        }
+                    }
+                    if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
+                        /* score_4[t_key][j] = sum over e of key_3 * query_features */
+                        dot7_v4(round_up(j1 - j0, 16), t_key1 - t_key0, key_3, query_features, score_4);
+                    }
+                    if (linear_part_2 || linear_part_3) {
+                        /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low -
+                           log_decay_k_low_tile)) * 1.442695f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const vec_v4 log_decay_k_tile_34 = load_v4(log_decay_k_tile + j);
+                            const vec_v4 log_decay_k_low_tile_35 = load_v4(log_decay_k_low_tile + j);
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                store_v4(weight_6 + t_key * 32 + j, load_v4(score_4 + t_key * 32 + j) *
+                                    exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_34) +
+                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_35)) * 1.442695f));
+                            }
+                        }
+                        /* weight_6 = select(j < t_key, weight_6, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             const ints_v4 t_36 = j0 + j + lane_v4;
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_v4(weight + t_key * 32 + j, pick_v4(__builtin_convertvector((t_36 < (t_key0 +
-                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_36), mask_v4),
-                                    load_v4(weight + t_key * 32 + j), splat_v4(0.0f)));
+                                store_v4(weight_6 + t_key * 32 + j, pick_v4(__builtin_convertvector(t_36 < (t_key0 +
+                                    t_key), mask_v4), load_v4(weight_6 + t_key * 32 + j), splat_v4(0.0f)));
                             }
                         }
                     }
-                }
-                if (dk) {
-                    /* sum[d][j] += sum over t_key of k_tile_3 * weight */
-                    if (__builtin_expect((!attn_covers(t_key_inside, t_key_insides, t_key0,
-                        t_key1)) && !finite_v4(k_tile_3, 32, 64, t_key1 - t_key0),
-                        0)) { /* infinity and NaN affect only queries that see them */
-                        dot15_v4(round_up(j1 - j0, 16), t_key1 - t_key0, k_tile_3, weight, sum, sum_compensation);
+                    if (linear_part_2) {
+                        /* sum_3[t_key][d] = sum over j of weight_6 * key_features */
+                        dot14_v4(t_key1 - t_key0, j1 - j0, weight_6, key_features, sum_3);
+                        /* sum_3 = sum_3 */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            mask_v4 in_region[2] = {0};
-                            if (finite_v4(k_tile_3 + t_key * 1, 32, 64, 1)) continue;
-                            const int64_t t_38 = (max(t_key0 + t_key, 0) / 32) * 32;
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_37 = j0 + j + lane_v4;
-                                in_region[j / 16] = __builtin_convertvector((t_37 < (t_key0 + t_key)) & (t_38 <= t_37),
-                                    mask_v4);
+                            for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                                UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                                    store_v4(sum_3 + t_key * 64 + d, load_v4(sum_3 + t_key * 64 + d));
+                                }
                             }
-                            add_seen_v4(64, sum, 32, k_tile_3 + t_key * 1, 32, weight + t_key * 32, in_region, j1 - j0);
                         }
-                    } else
-                        dot16_v4(round_up(j1 - j0, 16), t_key1 - t_key0, k_tile_3, weight, sum, sum_compensation);
-                }
-                if (linear_part_7) {
-                    /* score = score_2 * neg(score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
-                       log_decay_k_low_tile_2)) * 1.442695f)) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 log_decay_k_tile_2_39 = load_v4(log_decay_k_tile_2 + j);
-                        const vec_v4 log_decay_k_low_tile_2_40 = load_v4(log_decay_k_low_tile_2 + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            store_v4(score + t_key * 32 + j, load_v4(score_2 + t_key * 32 + j) * (-(load_v4(score +
-                                t_key * 32 + j) * exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_39) +
-                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_40)) * 1.442695f))));
-                        }
+                        /* linear_part_2 = sum_3 */
+                        for (int64_t d = 0; d < 64; d++)
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                                linear_part_2[(t_key0 + t_key) * linear_part_2_row + d] = sum_3[t_key * 64 + d];
                     }
-                }
-                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
-                    t_key1)) { /* the tile is partly outside the mask */
-                    if (linear_part_7) {
-                        /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
+                    if (linear_part_3) {
+                        /* sum_4[j][d] = sum over t_key of weight_6 * key_features */
+                        dot15_v4(j1 - j0, t_key1 - t_key0, weight_6, key_features, sum_4);
+                        /* sum_2_turned = sum_2, with zeros beyond the last row */
+                        transpose_v4(sum_2, 64, j1 - j0, 64, sum_2_turned, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                            for (int64_t d = 0; d < 64; d++) sum_2_turned[d * 32 + j] = 0;
+                        /* sum_4_turned = sum_4, with zeros beyond the last row */
+                        transpose_v4(sum_4, 64, j1 - j0, 64, sum_4_turned, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                            for (int64_t d = 0; d < 64; d++) sum_4_turned[d * 32 + j] = 0;
+                        /* query_sum_5 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_41 = j0 + j + lane_v4;
+                            store_v4(query_sum_5 + j, splat_v4(0.0f));
+                        }
+                        /* sum_2_turned = (query_2 + sum_2_turned) + sum_4_turned;
+                           query_sum_5 += sum_2_turned * (k_tile * select(query_sum == 0.0f, 0.0f,  ... */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const vec_v4 query_sum_39 = load_v4(query_sum + j);
+                            const vec_v4 t_40 = sqrt_v4(query_sum_39);
+                            const vec_v4 t_41 = pick_v4(query_sum_39 == 0.0f, splat_v4(0.0f),
+                                (-((1.0f / t_40) * (0.5f / t_40))) / t_40);
+                            vec_v4 query_sum_5_in = (vec_v4){0};
+                            for (int64_t d = 0; d < 64; d++) {
+                                const vec_v4 sum_2_turned_37 = load_v4(sum_2_turned + d * 32 + j);
+                                const vec_v4 sum_2_turned_new38 = (load_v4(query_2 + d * 32 + j) + sum_2_turned_37) +
+                                    load_v4(sum_4_turned + d * 32 + j);
+                                store_v4(sum_2_turned + d * 32 + j, sum_2_turned_new38);
+                                query_sum_5_in += sum_2_turned_new38 * (load_v4(k_tile + d * 32 + j) * t_41);
+                            }
+                            store_v4(query_sum_5 + j, load_v4(query_sum_5 + j) + query_sum_5_in);
+                        }
+                        /* sum_2_turned = (sum_2_turned * select(query_sum == 0.0f, 0.0f,
+                           1.0f / sqrt(query_sum))) + (query_sum_5 * (k_tile * 2.0f)) */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const vec_v4 query_sum_42 = load_v4(query_sum + j);
+                            const vec_v4 t_43 = pick_v4(query_sum_42 == 0.0f, splat_v4(0.0f),
+                                1.0f / sqrt_v4(query_sum_42));
+                            const vec_v4 query_sum_5_44 = load_v4(query_sum_5 + j);
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_v4(sum_2_turned + d * 32 + j, (load_v4(sum_2_turned + d * 32 + j) * t_43) +
+                                    (query_sum_5_44 * (load_v4(k_tile + d * 32 + j) * 2.0f)));
+                            }
+                        }
+                        /* linear_part_3 = sum_2_turned, transposed back */
+                        transpose_out_v4(sum_2_turned, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
+                            linear_part_3_row);
+                    }
+                    if (linear_part_4) {
+                        /* weight_7 = score_4 * score */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_v4(score + t_key * 32 + j, pick_v4(__builtin_convertvector((t_41 < (t_key0 +
-                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_41), mask_v4),
-                                    load_v4(score + t_key * 32 + j), splat_v4(0.0f)));
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                    store_v4(weight_7 + t_key * 32 + j, load_v4(score_4 + t_key * 32 + j) *
+                                        load_v4(score + t_key * 32 + j));
+                                }
+                            }
+                        }
+                        /* row_sum_2 = 0.0f */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            store_v4(row_sum_2 + t_key, splat_v4(0.0f));
+                        }
+                        /* weight_7 = select(j < t_key, weight_7, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const ints_v4 t_45 = j0 + j + lane_v4;
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                store_v4(weight_7 + t_key * 32 + j, pick_v4(__builtin_convertvector(t_45 < (t_key0 +
+                                    t_key), mask_v4), load_v4(weight_7 + t_key * 32 + j), splat_v4(0.0f)));
+                            }
+                        }
+                        /* weight_7_turned = weight_7, with zeros beyond the last row */
+                        transpose_v4(weight_7, 32, t_key1 - t_key0, j1 - j0, weight_7_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                            for (int64_t j = 0; j < j1 - j0; j++) weight_7_turned[j * 32 + t_key] = 0;
+                        /* row_sum_2 += weight_7_turned */
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                            vec_v4 row_sum_2_in[2];
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                                row_sum_2_in[vector] = (vec_v4){0};
+                            }
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
+                                    t_key += 16) {
+                                    row_sum_2_in[vector] += load_v4(weight_7_turned + j * 32 + t_key);
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
+                                store_v4(row_sum_2 + t_key, load_v4(row_sum_2 + t_key) + row_sum_2_in[vector]);
+                            }
+                        }
+                        /* row_sum_2 = row_sum_2 */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            store_v4(row_sum_2 + t_key, load_v4(row_sum_2 + t_key));
+                        }
+                        /* linear_part_4 = row_sum_2 */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                            linear_part_4[(t_key0 + t_key)] = row_sum_2[t_key];
+                    }
+                    if (linear_part_5) {
+                        /* score = score_4 * neg(score) */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                    store_v4(score + t_key * 32 + j, load_v4(score_4 + t_key * 32 + j) * (-load_v4(score
+                                        + t_key * 32 + j)));
+                                }
+                            }
+                        }
+                        /* row_sum_3 = 0.0f */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            store_v4(row_sum_3 + j, splat_v4(0.0f));
+                        }
+                        /* score = select(j < t_key, score, 0.0f); row_sum_3 += score */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            const ints_v4 t_46 = j0 + j + lane_v4;
+                            vec_v4 row_sum_3_in = (vec_v4){0};
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                const vec_v4 score_47 = load_v4(score + t_key * 32 + j);
+                                const vec_v4 score_new48 = pick_v4(__builtin_convertvector(t_46 < (t_key0 + t_key),
+                                    mask_v4), score_47, splat_v4(0.0f));
+                                store_v4(score + t_key * 32 + j, score_new48);
+                                row_sum_3_in += score_new48;
+                            }
+                            store_v4(row_sum_3 + j, load_v4(row_sum_3 + j) + row_sum_3_in);
+                        }
+                        /* row_sum = (row_sum + query_sum_3) + row_sum_3 */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            store_v4(row_sum + j, (load_v4(row_sum + j) + load_v4(query_sum_3 + j)) + load_v4(row_sum_3
+                                + j));
+                        }
+                        /* linear_part_5 = row_sum */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            linear_part_5[(j0 + j)] = row_sum[j];
+                    }
+                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) < 0.5f, p ... */
+                    const float t_49 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
+                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+                    const float t_50 = powf(2.7182818f, t_49);
+                    const int t_51 = t_50 < 0.5f;
+                    const float t_52 = t_51 ? t_50 : 1.0f;
+                    const float t_53 = t_51 ? 0.0f : (-expm1f(t_49));
+                    for (int64_t f = 0; f < 64; f += 16) {
+                        store_v4(kept_share + f, splat_v4(t_52));
+                        store_v4(lost_share + f, splat_v4(t_53));
+                    }
+                    /* state = (state * kept_share) - (state * lost_share) */
+                    for (int64_t f = 0; f < 64; f++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                const vec_v4 state_54 = load_v4(state + f * 64 + e);
+                                store_v4(state + f * 64 + e, (state_54 * kept_share[f]) - (state_54 * lost_share[f]));
                             }
                         }
                     }
-                }
-                if (linear_part_7) {
-                    /* row_sum += score */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                        vec_v4 row_sum_in[2];
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                            row_sum_in[vector] = (vec_v4){0};
-                        }
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                row_sum_in[vector] += load_v4(score + t_key * 32 + j);
+                    {
+                        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                            const int64_t i1 = min(i0 + 32, i_end);
+                            /* q_tile_2 = q, with zeros beyond the last row */
+                            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                                for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
+                            /* query_sum_6 = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                store_v4(query_sum_6 + i, splat_v4(0.0f));
                             }
-                        }
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                            add_v4(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v4(1));
+                            /* query_sum_6 += q_tile_2 * q_tile_2 */
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                                vec_v4 query_sum_6_in[2];
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                    query_sum_6_in[vector] = (vec_v4){0};
+                                }
+                                for (int64_t d = 0; d < 64; d++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                        const vec_v4 q_tile_2_55 = load_v4(q_tile_2 + d * 32 + i);
+                                        query_sum_6_in[vector] += q_tile_2_55 * q_tile_2_55;
+                                    }
+                                }
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                    store_v4(query_sum_6 + i, load_v4(query_sum_6 + i) + query_sum_6_in[vector]);
+                                }
+                            }
+                            /* key_features_7 = (q * select(query_sum_6 == 0.0f, 0.0f,
+                               1.0f / sqrt(query_sum_6))) * 0.125f */
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                                    UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                                        const float query_sum_6_56 = query_sum_6[i];
+                                        store_v4(key_features_7 + i * 64 + d, (load_v4(q + m * q_head + (i0 + i) * q_row
+                                            + d) * ((query_sum_6_56 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_6_56)))) *
+                                            0.125f);
+                                    }
+                                }
+                            }
+                            /* key_features_8 = (key_features_7 * select((lo() / 32) == 0, 1.0f,
+                               exp2(((log_decay_q - log_decay_chunk) + (log_decay_q_low - log ... */
+                            const int t_57 = (j0 / 32) == 0;
+                            const float log_decay_chunk_58 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_59 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            const float t_60 = exp2f(((log_decay_chunk_58 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                                0)]) + (log_decay_chunk_low_59 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                                0)])) * 1.442695f);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                for (int64_t f = 0; f < 64; f += 16) {
+                                    store_v4(key_features_8 + i * 64 + f, (load_v4(key_features_7 + i * 64 + f) * (t_57
+                                        ? 1.0f : exp2f((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                        log_decay_chunk_58) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                        log_decay_chunk_low_59)) * 1.442695f))) * t_60);
+                                }
+                            }
+                            /* state[f][e] += sum over i of key_features_8 * dout */
+                            dot16_v4(i1 - i0, key_features_8, dout + m * dout_head + i0 * dout_row, dout_row, state);
                         }
                     }
+                    /* state[f][e] += sum over t_key of key_features_3 * key_3 */
+                    dot17_v4(t_key1 - t_key0, key_features_3, key_3, state);
                 }
             }
-        }
-        if (dk) {
-            /* query_sum_3 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(query_sum_3 + j, splat_v4(0.0f));
-            }
-            /* linear_part_5_tile = (linear_part_5_tile + query) + sum;
-               query_sum_3 += linear_part_5_tile * (k_tile_2 * select(query_sum == 0.0 ... */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 query_sum_44 = load_v4(query_sum + j);
-                const vec_v4 t_45 = sqrt_v4(query_sum_44);
-                const vec_v4 t_46 = pick_v4(query_sum_44 == 0.0f, splat_v4(0.0f),
-                    (-((1.0f / t_45) * (0.5f / t_45))) / t_45);
-                vec_v4 query_sum_3_in = (vec_v4){0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 linear_part_5_tile_42 = load_v4(linear_part_5_tile + d * 32 + j);
-                    const vec_v4 linear_part_5_tile_new43 = (linear_part_5_tile_42 + load_v4(query + d * 32 + j)) +
-                        load_v4(sum + d * 32 + j);
-                    store_v4(linear_part_5_tile + d * 32 + j, linear_part_5_tile_new43);
-                    query_sum_3_in += linear_part_5_tile_new43 * (load_v4(k_tile_2 + d * 32 + j) * t_46);
-                }
-                store_v4(query_sum_3 + j, load_v4(query_sum_3 + j) + query_sum_3_in);
-            }
-            /* k_tile_2 = (((linear_part_4_tile * select(query_sum == 0.0f, 0.0f,
-               1.0f / sqrt(query_sum))) + (query_sum_2 * (k_tile_2 * 2.0f))) ... */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 query_sum_47 = load_v4(query_sum + j);
-                const vec_v4 t_48 = pick_v4(query_sum_47 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_47));
-                const vec_v4 query_sum_2_49 = load_v4(query_sum_2 + j);
-                const vec_v4 query_sum_3_51 = load_v4(query_sum_3 + j);
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 t_50 = load_v4(k_tile_2 + d * 32 + j) * 2.0f;
-                    store_v4(k_tile_2 + d * 32 + j, (((load_v4(linear_part_4_tile + d * 32 + j) * t_48) +
-                        (query_sum_2_49 * t_50)) + (load_v4(linear_part_5_tile + d * 32 + j) * t_48)) + (query_sum_3_51
-                        * t_50));
-                }
-            }
-        }
-        if (linear_part_7) {
-            /* linear_part_6_tile = (linear_part_6_tile + query_sum_4) + row_sum */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(linear_part_6_tile + j, (load_v4(linear_part_6_tile + j) + load_v4(query_sum_4 + j)) +
-                    load_v4(row_sum + j));
-            }
-            /* linear_part_7 = linear_part_6_tile */
-            for (int64_t j = 0; j < j1 - j0; j++)
-                linear_part_7[(j0 + j)] = linear_part_6_tile[j];
-        }
-        if (dk) {
-            /* dk = k_tile_2, transposed back */
-            transpose_out_v4(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
         }
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void gated_deltanet_linear_linear_part_7_dk_v4(const struct call *call, int64_t task,
-    struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_7_dk_begin_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_7_dk_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_7_dk_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_7_dk_queries_v4(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v4 static void gated_deltanet_linear_dbeta_dlog_decay_k_v4(const struct call *call, int64_t task,
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(const struct call *call, int64_t task,
     unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
-    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
-    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
-        + m) * call->dlog_decay_k_at.head : NULL;
-    float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
-    float *const linear_part_7_tile = (float *)(void *)(work + 128); /* [j: 32] */
-    float *const linear_part_8_tile = (float *)(void *)(work + 256); /* [j: 32] */
-    if (dbeta_array) {
-        /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            linear_part_3_tile[j] = j < j1 - j0 ? linear_part_3[(j0 + j)] : 0;
-    }
-    if (dlog_decay_k) {
-        /* linear_part_7_tile = linear_part_7, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            linear_part_7_tile[j] = j < j1 - j0 ? linear_part_7[(j0 + j)] : 0;
-        /* linear_part_8_tile = linear_part_8, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            linear_part_8_tile[j] = j < j1 - j0 ? linear_part_8[(j0 + j)] : 0;
-    }
-    /* linear_part_3_tile = select(m == 0, linear_part_3_tile, 0.0f); linear_part_7_tile = select(m == 0,
-       linear_part_7_tile + linear_p ... */
-    const int t_0 = m == 0;
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
-        store_v4(linear_part_3_tile + j, t_0 ? load_v4(linear_part_3_tile + j) : splat_v4(0.0f));
-        store_v4(linear_part_7_tile + j, t_0 ? load_v4(linear_part_7_tile + j) + load_v4(linear_part_8_tile + j) :
-            splat_v4(0.0f));
-    }
-    if (dbeta_array) {
-        /* dbeta_array = linear_part_3_tile */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dbeta_array[(j0 + j)] = linear_part_3_tile[j];
-    }
-    if (dlog_decay_k) {
-        /* dlog_decay_k = linear_part_7_tile */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dlog_decay_k[(j0 + j)] = linear_part_7_tile[j];
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
+        * call->linear_part_1_at.head : NULL;
+    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + b * call->linear_part_3_at.batch + g
+        * call->linear_part_3_at.head : NULL;
+    const int64_t linear_part_3_row = call->linear_part_3_at.row;
+    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
+    float *const key_features_2 = (float *)(void *)(work + 24704); /* [j: 32, f: 64] */
+    float *const query_scale = (float *)(void *)(work + 32896); /* [j: 32] */
+    float *const key_features_3 = (float *)(void *)(work + 33024); /* [j: 32, e: 64] */
+    float *const sum_from_state = (float *)(void *)(work + 41216); /* [f: 64, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 49408); /* [f: 64, t_key: 32] */
+    float *const query_4 = (float *)(void *)(work + 57600); /* [d: 64, t_key: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 32896); /* [t_key: 32] */
+    float *const query_5 = (float *)(void *)(work + 49408); /* [d: 64, t_key: 32] */
+    float *const query_6 = (float *)(void *)(work + 65792); /* [d: 64, j: 32] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const query_sum_4 = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const query_scale_3 = (float *)(void *)(work + 32896); /* [j: 32] */
+    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + g * members
+        * call->dlog_decay_k_at.head : NULL;
+    const int64_t dlog_decay_k_head = call->dlog_decay_k_at.head;
+    float *const query_sum_5 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(work + 41216); /* [f: 64, i: 32] */
+    float *const query_7 = (float *)(void *)(work + 49408); /* [f: 64, i: 32] */
+    float *const score = (float *)(void *)(work + 57600); /* [i: 32, j: 32] */
+    float *const key_features_3_turned = (float *)(void *)(work + 61696); /* [e: 64, j: 32] */
+    float *const weight = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
+    float *const sum = (float *)(void *)(work + 65792); /* [i: 32, d: 64] */
+    float *const query_sum_6 = (float *)(void *)(work + 32896); /* [i: 32] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_head = call->p.dq.head;
+    float *const key_features_4 = (float *)(void *)(work + 49408); /* [i: 32, d: 64] */
+    float *const score_2 = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
+    float *const key_features_turned = (float *)(void *)(work + 65792); /* [d: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const query_sum_7 = (float *)(void *)(work + 32896); /* [i: 32] */
+    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
+        * call->dlog_decay_q_at.head : NULL;
+    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
+    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const k_tile = (float *)(void *)(work + 73984); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 82176); /* [j: 32] */
+    float *const linear_part_1_tile = (float *)(void *)(work + 49408); /* [e: 64, t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(work + 65792); /* [d: 64, t_key: 32] */
+    float *const linear_part_3_tile = (float *)(void *)(work + 82304); /* [d: 64, j: 32] */
+    float *const key_turned = (float *)(void *)(work + 49408); /* [f: 64, t_key: 32] */
+    float *const linear_part_4_tile = (float *)(void *)(work + 90496); /* [t_key: 32] */
+    float *const linear_part_5_tile = (float *)(void *)(work + 90624); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 90752); /* [d: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(work + 49408); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 90496); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 98944); /* [i: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 99072); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 99200); /* [j: 32] */
+    float *const sum_turned = (float *)(void *)(work + 99328); /* [d: 64, i: 32] */
+    float *const weight_2_turned = (float *)(void *)(work + 57600); /* [j: 32, i: 32] */
+    float *const key_features_4_turned = (float *)(void *)(work + 57600); /* [f: 64, i: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + f * 64 + e, splat_v4(0.0f));
+                }
+            }
+        }
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+                } else {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+                }
+                if (dk) {
+                    /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
+                    transpose_v4(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
+                        linear_part_3_tile, 32);
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                        for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
+                }
+                if (dlog_decay_k) {
+                    /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        linear_part_5_tile[j] = j < j1 - j0 ? linear_part_5[(j0 + j)] : 0;
+                }
+                /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    if (dk || dlog_decay_k) {
+                        /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
+                        transpose_v4(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0, 64,
+                            linear_part_1_tile, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                            for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
+                    }
+                    if (dk) {
+                        /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+                        transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+                            linear_part_2_tile, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                            for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
+                    }
+                    if (dlog_decay_k) {
+                        /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
+                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                            linear_part_4_tile[t_key] = t_key < t_key1 - t_key0 ? linear_part_4[(t_key0 + t_key)] : 0;
+                    }
+                    /* query_sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(query_sum + j, splat_v4(0.0f));
+                    }
+                    /* query_sum += k_tile * k_tile */
+                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                        vec_v4 query_sum_in[2];
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            query_sum_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
+                                query_sum_in[vector] += k_tile_0 * k_tile_0;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
+                        }
+                    }
+                    /* key_features = k * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                                const float query_sum_1 = query_sum[j];
+                                store_v4(key_features + j * 64 + d, load_v4(k + (j0 + j) * k_row + d) * ((query_sum_1 ==
+                                    0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_1))));
+                            }
+                        }
+                    }
+                    /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k) + (log_decay_chunk_low -
+                       log_decay_k_low)) * 1.442695f) */
+                    const float log_decay_chunk_2 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_3 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                        n_k - 1), 0)];
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t f = 0; f < 64; f += 16) {
+                            store_v4(key_features_2 + j * 64 + f, load_v4(key_features + j * 64 + f) *
+                                exp2f(((log_decay_chunk_2 - log_decay_k[(j0 + j)]) + (log_decay_chunk_low_3 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                        }
+                    }
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(query_scale + j, load_v4(beta_tile + j));
+                    }
+                    /* key_features_3 = linear_part_0 * query_scale */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                store_v4(key_features_3 + j * 64 + e, load_v4(linear_part_0 + (j0 + j) *
+                                    linear_part_0_row + e) * query_scale[j]);
+                            }
+                        }
+                    }
+                    if (dk || dlog_decay_k) {
+                        /* linear_part_1_tile = 0.0f - (linear_part_1_tile * query_scale) */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            const vec_v4 query_scale_4 = load_v4(query_scale + ((t_key0 + t_key) - j0));
+                            for (int64_t e = 0; e < 64; e++) {
+                                store_v4(linear_part_1_tile + e * 32 + t_key,
+                                    0.0f - (load_v4(linear_part_1_tile + e * 32 + t_key) * query_scale_4));
+                            }
+                        }
+                        /* sum_from_state[f][t_key] = sum over e of state * linear_part_1_tile */
+                        dot9_v4(round_up(t_key1 - t_key0, 16), state, linear_part_1_tile, sum_from_state);
+                    }
+                    if (dk) {
+                        /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
+                           exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 ... */
+                        const int t_5 = (j0 / 32) == 0;
+                        const float log_decay_chunk_6 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            const vec_v4 t_8 = t_5 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + ((t_key0 +
+                                t_key) - j0)) - log_decay_chunk_6) + (load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key)
+                                - j0)) - log_decay_chunk_low_7)) * 1.442695f);
+                            for (int64_t f = 0; f < 64; f++) {
+                                store_v4(query_2 + f * 32 + t_key, load_v4(sum_from_state + f * 32 + t_key) * t_8);
+                            }
+                        }
+                        /* query_sum_3 = 0.0f */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            store_v4(query_sum_3 + t_key, splat_v4(0.0f));
+                        }
+                        /* linear_part_2_tile = query_2 + linear_part_2_tile;
+                           query_4 = linear_part_2_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(qu ... */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            const vec_v4 query_sum_11 = load_v4(query_sum + ((t_key0 + t_key) - j0));
+                            const mask_v4 t_12 = query_sum_11 == 0.0f;
+                            const vec_v4 t_13 = sqrt_v4(query_sum_11);
+                            const vec_v4 t_14 = 1.0f / t_13;
+                            const vec_v4 t_15 = pick_v4(t_12, splat_v4(0.0f), t_14);
+                            const vec_v4 t_16 = pick_v4(t_12, splat_v4(0.0f), (-(t_14 * (0.5f / t_13))) / t_13);
+                            vec_v4 query_sum_3_in = (vec_v4){0};
+                            for (int64_t d = 0; d < 64; d++) {
+                                const vec_v4 linear_part_2_tile_9 = load_v4(linear_part_2_tile + d * 32 + t_key);
+                                const vec_v4 linear_part_2_tile_new10 = load_v4(query_2 + d * 32 + t_key) +
+                                    linear_part_2_tile_9;
+                                store_v4(linear_part_2_tile + d * 32 + t_key, linear_part_2_tile_new10);
+                                store_v4(query_4 + d * 32 + t_key, linear_part_2_tile_new10 * t_15);
+                                query_sum_3_in += linear_part_2_tile_new10 * (load_v4(k_tile + d * 32 + ((t_key0 +
+                                    t_key) - j0)) * t_16);
+                            }
+                            store_v4(query_sum_3 + t_key, load_v4(query_sum_3 + t_key) + query_sum_3_in);
+                        }
+                        /* query_5 = query_sum_3 * (k_tile * 2.0f) */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            const vec_v4 query_sum_3_17 = load_v4(query_sum_3 + t_key);
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_v4(query_5 + d * 32 + t_key, query_sum_3_17 * (load_v4(k_tile + d * 32 + ((t_key0
+                                    + t_key) - j0)) * 2.0f));
+                            }
+                        }
+                        /* query_6 = (query_4 + query_5) + linear_part_3_tile */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                    store_v4(query_6 + d * 32 + j, (load_v4(query_4 + d * 32 + ((j0 + j) - t_key0)) +
+                                        load_v4(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v4(linear_part_3_tile +
+                                        d * 32 + j));
+                                }
+                            }
+                        }
+                        /* dk = query_6, transposed back */
+                        transpose_out_v4(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+                    }
+                    if (dlog_decay_k) {
+                        /* query_sum_4 = 0.0f */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            store_v4(query_sum_4 + t_key, splat_v4(0.0f));
+                        }
+                        /* key_turned = key_features, with zeros beyond the last row */
+                        transpose_v4(key_features, 64, t_key1 - t_key0, 64, key_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                            for (int64_t f = 0; f < 64; f++) key_turned[f * 32 + t_key] = 0;
+                        /* query_sum_4 += sum_from_state * (key_turned * select((lo() / 32) == 0, 0.0f,
+                           exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log ... */
+                        const int t_18 = (j0 / 32) == 0;
+                        const float log_decay_chunk_19 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            const vec_v4 t_21 = t_18 ? splat_v4(0.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + ((t_key0
+                                + t_key) - j0)) - log_decay_chunk_19) + (load_v4(log_decay_k_low_tile_2 + ((t_key0 +
+                                t_key) - j0)) - log_decay_chunk_low_20)) * 1.442695f);
+                            vec_v4 query_sum_4_in = (vec_v4){0};
+                            for (int64_t f = 0; f < 64; f++) {
+                                query_sum_4_in += load_v4(sum_from_state + f * 32 + t_key) * (load_v4(key_turned + f *
+                                    32 + t_key) * t_21);
+                            }
+                            store_v4(query_sum_4 + t_key, load_v4(query_sum_4 + t_key) + query_sum_4_in);
+                        }
+                        /* query_sum_4 = query_sum_4 + linear_part_4_tile */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            store_v4(query_sum_4 + t_key, load_v4(query_sum_4 + t_key) + load_v4(linear_part_4_tile +
+                                t_key));
+                        }
+                        /* query_scale_3 = select(m == 0, query_sum_4 + linear_part_5_tile, 0.0f) */
+                        const int t_22 = m == 0;
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            store_v4(query_scale_3 + j, t_22 ? load_v4(query_sum_4 + ((j0 + j) - t_key0)) +
+                                load_v4(linear_part_5_tile + j) : splat_v4(0.0f));
+                        }
+                        /* dlog_decay_k = query_scale_3 */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            dlog_decay_k[m * dlog_decay_k_head + (j0 + j)] = query_scale_3[j];
+                    }
+                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                        const int64_t i1 = min(i0 + 32, i_end);
+                        if (dq || dlog_decay_q) {
+                            /* q_tile = q, with zeros beyond the last row */
+                            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                            /* dout_tile = dout, with zeros beyond the last row */
+                            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                                for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+                            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+                            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+                            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+                            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 +
+                                    i)] : 0;
+                            /* query_sum_5 = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                store_v4(query_sum_5 + i, splat_v4(0.0f));
+                            }
+                            /* sum_from_state_2[f][i] = sum over e of state * dout_tile */
+                            dot9_v4(round_up(i1 - i0, 16), state, dout_tile, sum_from_state_2);
+                        }
+                        if (dq) {
+                            /* query_7 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
+                               exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
+                            const int t_23 = (j0 / 32) == 0;
+                            const float log_decay_chunk_24 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_25 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                const vec_v4 t_26 = t_23 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
+                                    log_decay_chunk_24) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_25))
+                                    * 1.442695f);
+                                for (int64_t f = 0; f < 64; f++) {
+                                    store_v4(query_7 + f * 32 + i, load_v4(sum_from_state_2 + f * 32 + i) * t_26);
+                                }
+                            }
+                        }
+                        if (dq || dlog_decay_q) {
+                            /* key_features_3_turned = key_features_3, with zeros beyond the last row */
+                            transpose_v4(key_features_3, 64, j1 - j0, 64, key_features_3_turned, 32);
+                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                                for (int64_t e = 0; e < 64; e++) key_features_3_turned[e * 32 + j] = 0;
+                            /* score[i][j] = sum over e of dout * key_features_3_turned */
+                            dot10_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                key_features_3_turned, score);
+                        }
+                        if (dq) {
+                            /* weight = score * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low -
+                               log_decay_k_low_tile_2)) * 1.442695f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const vec_v4 log_decay_k_tile_2_27 = load_v4(log_decay_k_tile_2 + j);
+                                const vec_v4 log_decay_k_low_tile_2_28 = load_v4(log_decay_k_low_tile_2 + j);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_v4(weight + i * 32 + j, load_v4(score + i * 32 + j) * exp2_v4((((log_decay_q[m
+                                        * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_2_27) + ((log_decay_q_low[m *
+                                        log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_2_28)) * 1.442695f));
+                                }
+                            }
+                            /* weight = select(j <= (i + query_start), weight, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const ints_v4 t_29 = j0 + j + lane_v4;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_v4(weight + i * 32 + j, pick_v4(__builtin_convertvector(t_29 <= ((i0 + i) +
+                                        query_start), mask_v4), load_v4(weight + i * 32 + j), splat_v4(0.0f)));
+                                }
+                            }
+                            /* sum[i][d] = sum over j of weight * key_features */
+                            dot14_v4(i1 - i0, j1 - j0, weight, key_features, sum);
+                            /* sum_turned = sum, with zeros beyond the last row */
+                            transpose_v4(sum, 64, i1 - i0, 64, sum_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                                for (int64_t d = 0; d < 64; d++) sum_turned[d * 32 + i] = 0;
+                        }
+                        if (dq || dlog_decay_q) {
+                            /* query_sum_5 += q_tile * q_tile; sum_turned = query_7 + sum_turned */
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                                vec_v4 query_sum_5_in[2];
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                    query_sum_5_in[vector] = (vec_v4){0};
+                                }
+                                for (int64_t d = 0; d < 64; d++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                        const vec_v4 q_tile_30 = load_v4(q_tile + d * 32 + i);
+                                        query_sum_5_in[vector] += q_tile_30 * q_tile_30;
+                                        store_v4(sum_turned + d * 32 + i, load_v4(query_7 + d * 32 + i) +
+                                            load_v4(sum_turned + d * 32 + i));
+                                    }
+                                }
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                    store_v4(query_sum_5 + i, load_v4(query_sum_5 + i) + query_sum_5_in[vector]);
+                                }
+                            }
+                        }
+                        if (dq) {
+                            /* query_sum_6 = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                store_v4(query_sum_6 + i, splat_v4(0.0f));
+                            }
+                            /* query_sum_6 += sum_turned * ((q_tile * select(query_sum_5 == 0.0f, 0.0f,
+                               neg((1.0f / sqrt(query_sum_5)) * (0.5f / sqrt(query_sum ... */
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                const vec_v4 query_sum_5_31 = load_v4(query_sum_5 + i);
+                                const vec_v4 t_32 = sqrt_v4(query_sum_5_31);
+                                const vec_v4 t_33 = pick_v4(query_sum_5_31 == 0.0f, splat_v4(0.0f),
+                                    (-((1.0f / t_32) * (0.5f / t_32))) / t_32);
+                                vec_v4 query_sum_6_in = (vec_v4){0};
+                                for (int64_t d = 0; d < 64; d++) {
+                                    query_sum_6_in += load_v4(sum_turned + d * 32 + i) * ((load_v4(q_tile + d * 32 + i)
+                                        * t_33) * 0.125f);
+                                }
+                                store_v4(query_sum_6 + i, load_v4(query_sum_6 + i) + query_sum_6_in);
+                            }
+                            /* q_tile = (sum_turned * (select(query_sum_5 == 0.0f, 0.0f,
+                               1.0f / sqrt(query_sum_5)) * 0.125f)) + (query_sum_6 * (q_tile * 2.0f)) */
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                const vec_v4 query_sum_5_34 = load_v4(query_sum_5 + i);
+                                const vec_v4 t_35 = pick_v4(query_sum_5_34 == 0.0f, splat_v4(0.0f),
+                                    1.0f / sqrt_v4(query_sum_5_34)) * 0.125f;
+                                const vec_v4 query_sum_6_36 = load_v4(query_sum_6 + i);
+                                for (int64_t d = 0; d < 64; d++) {
+                                    store_v4(q_tile + d * 32 + i, (load_v4(sum_turned + d * 32 + i) * t_35) +
+                                        (query_sum_6_36 * (load_v4(q_tile + d * 32 + i) * 2.0f)));
+                                }
+                            }
+                            /* dq = q_tile, transposed back */
+                            transpose_out_v4(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                        }
+                        if (dlog_decay_q) {
+                            /* key_features_4 = (q * select(query_sum_5 == 0.0f, 0.0f,
+                               1.0f / sqrt(query_sum_5))) * 0.125f */
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                for (int64_t d_first = 0; d_first < 64; d_first += 64) {
+                                    UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                                        const float query_sum_5_37 = query_sum_5[i];
+                                        store_v4(key_features_4 + i * 64 + d, (load_v4(q + m * q_head + (i0 + i) * q_row
+                                            + d) * ((query_sum_5_37 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_5_37)))) *
+                                            0.125f);
+                                    }
+                                }
+                            }
+                            /* key_features_turned = key_features, with zeros beyond the last row */
+                            transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32);
+                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                                for (int64_t d = 0; d < 64; d++) key_features_turned[d * 32 + j] = 0;
+                            /* score_2[i][j] = sum over d of key_features_4 * key_features_turned */
+                            dot7_v4(round_up(j1 - j0, 16), i1 - i0, key_features_4, key_features_turned, score_2);
+                            /* score_2 = score * (score_2 * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low
+                               - log_decay_k_low_tile_2)) * 1.442695f)) */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const vec_v4 log_decay_k_tile_2_38 = load_v4(log_decay_k_tile_2 + j);
+                                const vec_v4 log_decay_k_low_tile_2_39 = load_v4(log_decay_k_low_tile_2 + j);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_v4(score_2 + i * 32 + j, load_v4(score + i * 32 + j) * (load_v4(score_2 + i *
+                                        32 + j) * exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                        log_decay_k_tile_2_38) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)])
+                                        - log_decay_k_low_tile_2_39)) * 1.442695f)));
+                                }
+                            }
+                            /* row_sum = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                store_v4(row_sum + i, splat_v4(0.0f));
+                            }
+                            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const ints_v4 t_40 = j0 + j + lane_v4;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_v4(score_2 + i * 32 + j, pick_v4(__builtin_convertvector(t_40 <= ((i0 + i) +
+                                        query_start), mask_v4), load_v4(score_2 + i * 32 + j), splat_v4(0.0f)));
+                                }
+                            }
+                            /* weight_2_turned = score_2, with zeros beyond the last row */
+                            transpose_v4(score_2, 32, i1 - i0, j1 - j0, weight_2_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                                for (int64_t j = 0; j < j1 - j0; j++) weight_2_turned[j * 32 + i] = 0;
+                            /* row_sum += weight_2_turned */
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                                vec_v4 row_sum_in[2];
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                    row_sum_in[vector] = (vec_v4){0};
+                                }
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                        row_sum_in[vector] += load_v4(weight_2_turned + j * 32 + i);
+                                    }
+                                }
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                    store_v4(row_sum + i, load_v4(row_sum + i) + row_sum_in[vector]);
+                                }
+                            }
+                            /* query_sum_7 = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                store_v4(query_sum_7 + i, splat_v4(0.0f));
+                            }
+                            /* key_features_4_turned = key_features_4, with zeros beyond the last row */
+                            transpose_v4(key_features_4, 64, i1 - i0, 64, key_features_4_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                                for (int64_t f = 0; f < 64; f++) key_features_4_turned[f * 32 + i] = 0;
+                            /* query_sum_7 += sum_from_state_2 * (key_features_4_turned * select((lo() / 32) == 0, 0.0f,
+                               exp2(((log_decay_q_tile - log_decay_ch ... */
+                            const int t_41 = (j0 / 32) == 0;
+                            const float log_decay_chunk_42 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_43 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                const vec_v4 t_44 = t_41 ? splat_v4(0.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
+                                    log_decay_chunk_42) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_43))
+                                    * 1.442695f);
+                                vec_v4 query_sum_7_in = (vec_v4){0};
+                                for (int64_t f = 0; f < 64; f++) {
+                                    query_sum_7_in += load_v4(sum_from_state_2 + f * 32 + i) *
+                                        (load_v4(key_features_4_turned + f * 32 + i) * t_44);
+                                }
+                                store_v4(query_sum_7 + i, load_v4(query_sum_7 + i) + query_sum_7_in);
+                            }
+                            /* row_sum = row_sum + query_sum_7 */
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                store_v4(row_sum + i, load_v4(row_sum + i) + load_v4(query_sum_7 + i));
+                            }
+                            /* dlog_decay_q = row_sum */
+                            for (int64_t i = 0; i < i1 - i0; i++)
+                                dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
+                        }
+                    }
+                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) < 0.5f, p ... */
+                    const float t_45 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
+                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+                    const float t_46 = powf(2.7182818f, t_45);
+                    const int t_47 = t_46 < 0.5f;
+                    const float t_48 = t_47 ? t_46 : 1.0f;
+                    const float t_49 = t_47 ? 0.0f : (-expm1f(t_45));
+                    for (int64_t f = 0; f < 64; f += 16) {
+                        store_v4(kept_share + f, splat_v4(t_48));
+                        store_v4(lost_share + f, splat_v4(t_49));
+                    }
+                    /* state = (state * kept_share) - (state * lost_share) */
+                    for (int64_t f = 0; f < 64; f++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                const vec_v4 state_50 = load_v4(state + f * 64 + e);
+                                store_v4(state + f * 64 + e, (state_50 * kept_share[f]) - (state_50 * lost_share[f]));
+                            }
+                        }
+                    }
+                    /* state[f][e] += sum over j of key_features_2 * key_features_3 */
+                    dot17_v4(j1 - j0, key_features_2, key_features_3, state);
+                }
+            }
+        }
     }
 }
 
@@ -3886,14 +2672,6 @@ TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64
 {
     transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
-{
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
-    store_v3(compensation, more - (new - old));
-    store_v3(sum, new);
-}
 
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
@@ -3936,7 +2714,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
+    const float *factor)
 {
     vec_v3 sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -3953,10 +2731,6 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
-            if (update == 3) {
-                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
-                continue;
-            }
             store_v3(to, update == 0 ? sum[r][v]
                 : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
@@ -3967,15 +2741,15 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
    separately, which reduces rounding errors. */
 TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
+    const float *factor)
 {
     const int64_t first = update == 0 && steps > 2 * span ? span : steps;
     block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
+        factor);
     if (update == 0)
         for (int64_t t = first; t < steps; t += span)
             block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
+                c_row, 1, NULL);
 }
 
 /* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
@@ -3983,26 +2757,25 @@ TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps,
 TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor, float *compensation)
+    const int update, const float *factor)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+                c + r * c_row + x, c_row, update, f);
         switch (tail >= 0 ? tail : rows - r) {
         case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f); break;
         case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f); break;
         case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f); break;
         case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f); break;
         case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
+            update, f); break;
         }
     }
 }
@@ -4010,7 +2783,7 @@ TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t 
 /* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
 TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
+    const float *factor)
 {
     const int64_t most = update == 0 && steps > 2 * span ? span : steps;
     for (int64_t t = 0; t < steps; t += most) {
@@ -4019,21 +2792,20 @@ TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64
         const int now = t > 0 ? 1 : update;
         for (int64_t x = 0; x < lanes; x += 8) {
             const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
             for (int64_t r = 0; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+            c + r * c_row + x, c_row, now, f); break;
         case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
         case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
         case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
         case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
         case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
                 }
         }
     }
@@ -4051,14 +2823,14 @@ TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lan
 TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor, float *compensation)
+    const int update, const float *factor)
 {
     const int64_t x = lanes_in_blocks_v3(vectors, lanes);
     blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
+        factor);
     if (x < lanes)
         narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            update, factor ? factor + x : NULL);
 }
 
 /* Solves equations t to t + rows - 1 of solve_v3, for up to 4 vectors of lanes. */
@@ -4105,7 +2877,7 @@ TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w
    of a row of `next` are prefetched too. A later product reads `next`. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    int64_t c_row, const int update, const float *factor, const float *next, int64_t next_row,
     const int64_t width)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
@@ -4113,28 +2885,27 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
     int64_t x = 0;
     for (; x < in_blocks; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
         for (int64_t r = 0; r < whole; r += 6) {
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
+                update, f);
         }
         dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+            c + whole * c_row + x, c_row, update, f);
     }
     if (x < lanes)
         narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            factor ? factor + x : NULL);
 }
 
 /* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor, float *compensation)
+    const int update, const float *factor)
 {
     float row[32];
     (void)tail;
@@ -4143,7 +2914,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
             row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
         }
         dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
+            update, factor);
     }
 }
 
@@ -4151,12 +2922,12 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot2_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
@@ -4166,92 +2937,77 @@ TARGET_v3 APART void dot2_v3(int64_t rows, const float *w, const float *rate, co
 TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot9_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot11_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
-        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
 }
-TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
+TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
+TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot17_v3(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
+TARGET_v3 APART void dot13_v3(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
     int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     solve_v3(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
-TARGET_v3 APART void dot18_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot19_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b, /*b_step=*/32,
-        c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+}
+TARGET_v3 APART void dot16_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
+TARGET_v3 APART void dot17_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -4554,29 +3310,18 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v3(const struct call *call, int64_t task,
-    unsigned char *work)
+TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
@@ -4588,70 +3333,40 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v3(con
     const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
+    float *const key_scale_2 = (float *)(void *)(work + 36992); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 37120); /* [f: 64, j: 32] */
+    float *const from_state = (float *)(void *)(work + 16384); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 45312); /* [j: 32, e: 64] */
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
     float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
         call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
-    float *const query_features_2 = (float *)(void *)(work + 24704); /* [d: 64, i: 32] */
-    float *const score_2 = (float *)(void *)(work + 32896); /* [j: 32, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 45184); /* [f: 64, i: 32] */
-    float *const query_2 = (float *)(void *)(work + 61568); /* [f: 64, i: 32] */
-    float *const score_3 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
-    float *const weight_2 = (float *)(void *)(work + 28800); /* [j: 32, i: 32] */
-    float *const sum = (float *)(void *)(work + 45184); /* [d: 64, i: 32] */
-    float *const query_sum_3 = (float *)(void *)(work + 24704); /* [i: 32] */
-    float *const row_sum = (float *)(void *)(work + 69760); /* [i: 32] */
-    float *const query_sum_4 = (float *)(void *)(work + 69888); /* [i: 32] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    const int64_t dq_head = call->p.dq.head;
-    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
-        * call->dlog_decay_q_at.head : NULL;
-    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
-    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69760); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 69888); /* [j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 70016); /* [d: 64, i: 32] */
-    float *const dout_tile = (float *)(void *)(work + 78208); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 86400); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 86528); /* [i: 32] */
-    for (int64_t m = 0; m < members; m++) {
-        /* state = 0.0f */
-        for (int64_t f = 0; f < 64; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    store_v3(state + f * 64 + e, splat_v3(0.0f));
-                }
+    float *const k_tile_2 = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 61696); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61824); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61952); /* [j: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + f * 64 + e, splat_v3(0.0f));
             }
         }
-        for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
             if (beta_array_row == 1) {
                 /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -4661,6 +3376,12 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v3(con
                 for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
                     beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
             }
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
             for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                 const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                 /* key_sum = 0.0f */
@@ -4705,34 +3426,39 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v3(con
                             t_6);
                     }
                 }
-                /* score[j][t_key] = sum over d of key_features * key_features */
-                dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, key_features, score);
-                /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-                   log_decay_k_low_tile_2)) * ... */
-                const float log_decay_chunk_7 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                    0)];
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_9 = exp2_v3(((log_decay_chunk_7 - load_v3(log_decay_k_tile_2 + j)) +
-                        (log_decay_chunk_low_8 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_v3(key_features_2 + f * 32 + j, load_v3(key_features + f * 32 + j) * t_9);
-                    }
-                }
-                /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
-                   log_decay_k_low)) * 1.442695f) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 log_decay_k_tile_2_10 = load_v3(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
-                    const vec_v3 log_decay_k_low_tile_2_11 = load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) *
-                            exp2_v3(((log_decay_k_tile_2_10 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_11 -
-                            log_decay_k_low[(j0 + j)])) * 1.442695f));
-                    }
-                }
                 /* key_scale = beta_tile */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(key_scale + j, load_v3(beta_tile + j));
+                }
+                /* score[j][t_key] = sum over d of key_features * key_features */
+                dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, key_features, score);
+                /* score = (score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                   log_decay_k_low)) * 1.442695f)) * key_scale */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 log_decay_k_tile_2_7 = load_v3(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                    const vec_v3 log_decay_k_low_tile_2_8 = load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 32 + t_key, (load_v3(score + j * 32 + t_key) *
+                            exp2_v3(((log_decay_k_tile_2_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 -
+                            log_decay_k_low[(j0 + j)])) * 1.442695f)) * key_scale[j]);
+                    }
+                }
+                /* key_scale_2 = 1.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_scale_2 + j, splat_v3(1.0f));
+                }
+                /* key = (key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                   log_decay_k_low_tile_2)) * 1.442695f ... */
+                const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                    0)];
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 t_11 = exp2_v3(((log_decay_chunk_9 - load_v3(log_decay_k_tile_2 + j)) +
+                        (log_decay_chunk_low_10 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                    const vec_v3 key_scale_12 = load_v3(key_scale + j);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_v3(key + f * 32 + j, (load_v3(key_features + f * 32 + j) * t_11) * key_scale_12);
+                    }
                 }
                 /* from_state[t_key][e] = sum over f of query * state */
                 dot1_v3(t_key1 - t_key0, query, state, from_state);
@@ -4745,931 +3471,68 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v3(con
                         }
                     }
                 }
-                /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+                /* corrected[t_key][e] = key_scale_2[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
                    corrected[j][e]) */
-                dot2_v3(t_key1 - t_key0, score, key_scale, from_state, corrected);
+                dot2_v3(t_key1 - t_key0, score, key_scale_2, from_state, corrected);
             }
+            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) < 0.5f, p ... */
+            const float t_13 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
+                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+            const float t_14 = powf(2.7182818f, t_13);
+            const int t_15 = t_14 < 0.5f;
+            const float t_16 = t_15 ? t_14 : 1.0f;
+            const float t_17 = t_15 ? 0.0f : (-expm1f(t_13));
+            for (int64_t f = 0; f < 64; f += 8) {
+                store_v3(kept_share + f, splat_v3(t_16));
+                store_v3(lost_share + f, splat_v3(t_17));
+            }
+            /* state = (state * kept_share) - (state * lost_share) */
+            for (int64_t f = 0; f < 64; f++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                        const vec_v3 state_18 = load_v3(state + f * 64 + e);
+                        store_v3(state + f * 64 + e, (state_18 * kept_share[f]) - (state_18 * lost_share[f]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over j of key * corrected */
+            dot6_v3(j1 - j0, key, corrected, state);
             if (linear_part_0) {
                 /* linear_part_0 = corrected, transposed back */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e++)
                         linear_part_0[(j0 + j) * linear_part_0_row + e] = corrected[j * 64 + e];
             }
-            for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-                (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-                const int64_t i1 = min(i0 + 32, i_end);
-                if (dq || dlog_decay_q) {
-                    /* q_tile = q, with zeros beyond the last row */
-                    transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                        for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-                    /* dout_tile = dout, with zeros beyond the last row */
-                    transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                        for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
-                    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-                    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
-                    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-                    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] :
-                            0;
-                    /* query_sum_2 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(query_sum_2 + i, splat_v3(0.0f));
-                    }
-                    /* query_sum_2 += q_tile * q_tile */
-                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                        vec_v3 query_sum_2_in[2];
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            query_sum_2_in[vector] = (vec_v3){0};
-                        }
-                        for (int64_t d = 0; d < 64; d++) {
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 q_tile_12 = load_v3(q_tile + d * 32 + i);
-                                query_sum_2_in[vector] += q_tile_12 * q_tile_12;
-                            }
-                        }
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in[vector]);
-                        }
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* query_features_2 = (q_tile * select(query_sum_2 == 0.0f, 0.0f,
-                       1.0f / sqrt(query_sum_2))) * 0.125f */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 query_sum_2_13 = load_v3(query_sum_2 + i);
-                        const vec_v3 t_14 = pick_v3(query_sum_2_13 == 0.0f, splat_v3(0.0f),
-                            1.0f / sqrt_v3(query_sum_2_13));
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v3(query_features_2 + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_14) * 0.125f);
-                        }
-                    }
-                }
-                if (dq || dlog_decay_q) {
-                    /* sum_from_state[f][i] = sum over e of state * dout_tile */
-                    dot7_v3(round_up(i1 - i0, 8), state, dout_tile, sum_from_state);
-                }
-                if (dlog_decay_q) {
-                    /* row_sum = 0.0f; query_sum_4 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(row_sum + i, splat_v3(0.0f));
-                        store_v3(query_sum_4 + i, splat_v3(0.0f));
-                    }
-                }
-                if (dq || dlog_decay_q) {
-                    /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
-                       exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - l ... */
-                    const int t_16 = (j0 / 32) == 0;
-                    const float log_decay_chunk_17 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                    const float log_decay_chunk_low_18 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 t_19 = exp2_v3(((load_v3(log_decay_q_tile + i) - log_decay_chunk_17) +
-                            (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_18)) * 1.442695f);
-                        const vec_v3 t_20 = t_16 ? splat_v3(1.0f) : t_19;
-                        const vec_v3 t_21 = t_16 ? splat_v3(0.0f) : t_19;
-                        vec_v3 query_sum_4_in = (vec_v3){0};
-                        for (int64_t f = 0; f < 64; f++) {
-                            const vec_v3 sum_from_state_15 = load_v3(sum_from_state + f * 32 + i);
-                            store_v3(query_2 + f * 32 + i, sum_from_state_15 * t_20);
-                            query_sum_4_in += sum_from_state_15 * (load_v3(query_features_2 + f * 32 + i) * t_21);
-                        }
-                        store_v3(query_sum_4 + i, load_v3(query_sum_4 + i) + query_sum_4_in);
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* score_2[j][i] = sum over d of key_features * query_features_2 */
-                    dot0_v3(round_up(i1 - i0, 8), j1 - j0, key_features, query_features_2, score_2);
-                }
-                if (dq || dlog_decay_q) {
-                    /* score_3[j][i] = sum over e of corrected * dout_tile */
-                    dot8_v3(round_up(i1 - i0, 8), j1 - j0, corrected, dout_tile, score_3);
-                }
-                if (dq) {
-                    /* weight_2 = score_3 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                       log_decay_k_low)) * 1.442695f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 log_decay_q_tile_22 = load_v3(log_decay_q_tile + i);
-                        const vec_v3 log_decay_q_low_tile_23 = load_v3(log_decay_q_low_tile + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight_2 + j * 32 + i, load_v3(score_3 + j * 32 + i) *
-                                exp2_v3(((log_decay_q_tile_22 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_23 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f));
-                        }
-                    }
-                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_24 = (i0 + i + lane_v3) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_24, mask_v3),
-                                load_v3(weight_2 + j * 32 + i), splat_v3(0.0f)));
-                        }
-                    }
-                    /* sum[d][i] = sum over j of key_features * weight_2 */
-                    if (__builtin_expect(!finite_v3(key_features, 32, 64, j1 - j0),
-                        0)) { /* infinity and NaN affect only queries that see them */
-                        dot9_v3(round_up(i1 - i0, 8), j1 - j0, key_features, weight_2, sum);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            mask_v3 in_region[4] = {0};
-                            if (finite_v3(key_features + j * 1, 32, 64, 1)) continue;
-                            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) +
-                                    query_start), mask_v3);
-                            }
-                            add_seen_v3(64, sum, 32, key_features + j * 1, 32, weight_2 + j * 32, in_region, i1 - i0);
-                        }
-                    } else
-                        dot10_v3(round_up(i1 - i0, 8), j1 - j0, key_features, weight_2, sum);
-                }
-                if (dlog_decay_q) {
-                    /* score_2 = score_3 * (score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                       log_decay_k_low)) * 1.442695f)) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 log_decay_q_tile_25 = load_v3(log_decay_q_tile + i);
-                        const vec_v3 log_decay_q_low_tile_26 = load_v3(log_decay_q_low_tile + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score_2 + j * 32 + i, load_v3(score_3 + j * 32 + i) * (load_v3(score_2 + j * 32 +
-                                i) * exp2_v3(((log_decay_q_tile_25 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_26 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f)));
-                        }
-                    }
-                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f); row_sum += score_2 */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_27 = (i0 + i + lane_v3) + query_start;
-                        vec_v3 row_sum_in = (vec_v3){0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_2_28 = load_v3(score_2 + j * 32 + i);
-                            const vec_v3 score_2_new29 = pick_v3(__builtin_convertvector((j0 + j) <= t_27, mask_v3),
-                                score_2_28, splat_v3(0.0f));
-                            store_v3(score_2 + j * 32 + i, score_2_new29);
-                            row_sum_in += score_2_new29;
-                        }
-                        store_v3(row_sum + i, load_v3(row_sum + i) + row_sum_in);
-                    }
-                }
-                if (dq) {
-                    /* query_sum_3 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(query_sum_3 + i, splat_v3(0.0f));
-                    }
-                    /* sum = query_2 + sum; query_sum_3 += sum * ((q_tile * select(query_sum_2 == 0.0f, 0.0f,
-                       neg((1.0f / sqrt(query_sum_2)) * (0.5f /  ... */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 query_sum_2_32 = load_v3(query_sum_2 + i);
-                        const vec_v3 t_33 = sqrt_v3(query_sum_2_32);
-                        const vec_v3 t_34 = pick_v3(query_sum_2_32 == 0.0f, splat_v3(0.0f),
-                            (-((1.0f / t_33) * (0.5f / t_33))) / t_33);
-                        vec_v3 query_sum_3_in = (vec_v3){0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_v3 sum_30 = load_v3(sum + d * 32 + i);
-                            const vec_v3 sum_new31 = load_v3(query_2 + d * 32 + i) + sum_30;
-                            store_v3(sum + d * 32 + i, sum_new31);
-                            query_sum_3_in += sum_new31 * ((load_v3(q_tile + d * 32 + i) * t_34) * 0.125f);
-                        }
-                        store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in);
-                    }
-                    /* q_tile = (sum * (select(query_sum_2 == 0.0f, 0.0f,
-                       1.0f / sqrt(query_sum_2)) * 0.125f)) + (query_sum_3 * (q_tile * 2.0f)) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 query_sum_2_35 = load_v3(query_sum_2 + i);
-                        const vec_v3 t_36 = pick_v3(query_sum_2_35 == 0.0f, splat_v3(0.0f),
-                            1.0f / sqrt_v3(query_sum_2_35)) * 0.125f;
-                        const vec_v3 query_sum_3_37 = load_v3(query_sum_3 + i);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v3(q_tile + d * 32 + i, (load_v3(sum + d * 32 + i) * t_36) + (query_sum_3_37 *
-                                (load_v3(q_tile + d * 32 + i) * 2.0f)));
-                        }
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* row_sum = row_sum + query_sum_4 */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(row_sum + i, load_v3(row_sum + i) + load_v3(query_sum_4 + i));
-                    }
-                }
-                if (dq) {
-                    /* dq = q_tile, transposed back */
-                    transpose_out_v3(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
-                }
-                if (dlog_decay_q) {
-                    /* dlog_decay_q = row_sum */
-                    for (int64_t i = 0; i < i1 - i0; i++)
-                        dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
-                }
-            }
-            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-               log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_38 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
-                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-            const float t_39 = powf(2.7182818f, t_38);
-            const int t_40 = t_39 < 0.5f;
-            const float t_41 = t_40 ? t_39 : 1.0f;
-            const float t_42 = t_40 ? 0.0f : (-expm1f(t_38));
-            for (int64_t f = 0; f < 64; f += 8) {
-                store_v3(kept_share + f, splat_v3(t_41));
-                store_v3(lost_share + f, splat_v3(t_42));
-            }
-            /* state = (state * kept_share) - (state * lost_share) */
-            for (int64_t f = 0; f < 64; f++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        const vec_v3 state_43 = load_v3(state + f * 64 + e);
-                        store_v3(state + f * 64 + e, (state_43 * kept_share[f]) - (state_43 * lost_share[f]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over j of key_features_2 * corrected */
-            dot6_v3(j1 - j0, key_features_2, corrected, state);
         }
     }
-}
-
-/* Initialises the states: they contain no queries yet. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_begin_v3(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the queries of a chunk, from zero, into its slot. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_queries_v3(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [i: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 16384); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 16512); /* [i: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [i: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [i: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - query_start),
-            i_end = min(n_q, ((chunks - chunk) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
-            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] : 0;
-            /* key_sum = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(key_sum + i, splat_v3(0.0f));
-            }
-            /* key_sum += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 key_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    key_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 q_tile_0 = load_v3(q_tile + d * 32 + i);
-                        key_sum_in[vector] += q_tile_0 * q_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(key_sum + i, load_v3(key_sum + i) + key_sum_in[vector]);
-                }
-            }
-            /* q_tile = (q_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum))) * 0.125f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 key_sum_1 = load_v3(key_sum + i);
-                const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_2) * 0.125f);
-                }
-            }
-            /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[i] = log_decay_chunk[max(min(((max((i0 + i) +
-                query_start, 0) / 32) * 32) - 1, n_k - 1), 0)];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_at[i] = 0;
-            /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[i] = log_decay_chunk_low[max(min(((max((i0 + i)
-                + query_start, 0) / 32) * 32) - 1, n_k - 1), 0)];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) log_decay_chunk_low_at[i] = 0;
-            /* key_features_2 = (q_tile * select((max(i + query_start, 0) / 32) == 0, 1.0f,
-               exp2(((log_decay_q_tile - log_decay_chunk_at) + (lo ... */
-            const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
-                0)];
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 log_decay_chunk_at_3 = load_v3(log_decay_chunk_at + i);
-                const vec_v3 log_decay_chunk_low_at_4 = load_v3(log_decay_chunk_low_at + i);
-                const vec_v3 t_5 = pick_v3(__builtin_convertvector(((((((i0 + i + lane_v3) + query_start) > 0) & ((i0 +
-                    i + lane_v3) + query_start)) | (~(((i0 + i + lane_v3) + query_start) > 0) & (0 - (ints_v3){0}))) /
-                    32) == 0, mask_v3), splat_v3(1.0f), exp2_v3(((load_v3(log_decay_q_tile + i) - log_decay_chunk_at_3)
-                    + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_at_4)) * 1.442695f));
-                const vec_v3 t_8 = exp2_v3(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
-                    log_decay_chunk_low_7)) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(key_features_2 + f * 32 + i, (load_v3(q_tile + f * 32 + i) * t_5) * t_8);
-                }
-            }
-            /* state[f][e] += sum over i of key_features_2 * dout */
-            dot11_v3(i1 - i0, key_features_2, dout + m * dout_head + i0 * dout_row, dout_row,
-                state + (chunk - chunk0) * 4096);
-        }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_fold_v3(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
-        const float t_10 = powf(2.7182818f, t_9);
-        const int t_11 = t_10 < 0.5f;
-        const float t_12 = t_11 ? t_10 : 1.0f;
-        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
-        for (int64_t f = f0; f < f1; f += 8) {
-            store_v3(kept_share + f, splat_v3(t_12));
-            store_v3(lost_share + f, splat_v3(t_13));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_14 = load_v3(carried + f * 64 + e);
-                    const vec_v3 before_new15 = carried_14;
-                    const float kept_share_16 = kept_share[f];
-                    const vec_v3 carried_new17 = carried_14 * kept_share_16;
-                    store_v3(carried + f * 64 + e, carried_new17);
-                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
-                        kept_share_16);
-                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
-                        splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_keys_v3(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
-    float *const score = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 4096); /* [e: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, j: 32] */
-    float *const query = (float *)(void *)(part->work + 12288); /* [f: 64, j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 20480); /* [e: 64, j: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 28672); /* [f: 64, j: 32] */
-    float *const query_2 = (float *)(void *)(part->work + 20480); /* [f: 64, j: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 20480); /* [i: 32, j: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 24576); /* [i: 32, j: 32] */
-    float *const sum_2 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 32] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 45056); /* [d: 64, j: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 53248); /* [j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 53376); /* [j: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
-        call->linear_part_1_at.head : NULL;
-    const int64_t linear_part_1_row = call->linear_part_1_at.row;
-    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + b * call->linear_part_5_at.batch + g *
-        call->linear_part_5_at.head : NULL;
-    const int64_t linear_part_5_row = call->linear_part_5_at.row;
-    float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile = (float *)(void *)(part->work + 53504); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 61696); /* [e: 64, j: 32] */
-    float *const q_tile_2 = (float *)(void *)(part->work + 69888); /* [d: 64, i: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 78080); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 78208); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 78336); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 78464); /* [j: 32] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        if (linear_part_1 || linear_part_6) {
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-        }
-        if (linear_part_5 || linear_part_6) {
-            /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-            transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
-                32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-        }
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        if (linear_part_1 || linear_part_6) {
-            /* query_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(query_sum + j, splat_v3(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                vec_v3 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    query_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_18 = load_v3(k_tile + d * 32 + j);
-                        query_sum_in[vector] += k_tile_18 * k_tile_18;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
-                }
-            }
-        }
-        if (linear_part_1) {
-            /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(sum + e * 32 + j, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 32 + j, splat_v3(0.0f));
-                    }
-                }
-            }
-        }
-        if (linear_part_5 || linear_part_6) {
-            /* sum_from_state_2[f][j] = sum over e of state * linear_part_0_tile */
-            dot7_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state_2);
-        }
-        /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)); sum_2 = 0.0f;
-           sum_2_compensation = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 query_sum_19 = load_v3(query_sum + j);
-            const vec_v3 t_20 = pick_v3(query_sum_19 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_19));
-            for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_20);
-                store_v3(sum_2 + d * 32 + j, splat_v3(0.0f));
-                store_v3(sum_2_compensation + d * 32 + j, splat_v3(0.0f));
-            }
-        }
-        if (linear_part_6) {
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(row_sum + j, splat_v3(0.0f));
-                store_v3(row_sum_compensation + j, splat_v3(0.0f));
-            }
-        }
-        for (int64_t m = 0; m < members; m++) {
-            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-            /* the ranges of i that some query of the tile may see */
-            struct attn_range i_range[] = {
-                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
-                    32) - 1) / 32) * 32) - query_start + 32},
-                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
-            };
-            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
-            /* the ranges that every query of the tile sees */
-            struct attn_range i_inside[] = {
-                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
-                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
-            };
-            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
-            for (int64_t piece = 0; piece < i_ranges; piece++) {
-                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
-                    const int64_t i1 = min(i0 + 32, i_end);
-                    /* q_tile_2 = q, with zeros beyond the last row */
-                    transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                        for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
-                    /* key_sum_2 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(key_sum_2 + i, splat_v3(0.0f));
-                    }
-                    /* key_sum_2 += q_tile_2 * q_tile_2 */
-                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                        vec_v3 key_sum_2_in[2];
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            key_sum_2_in[vector] = (vec_v3){0};
-                        }
-                        for (int64_t d = 0; d < 64; d++) {
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                const vec_v3 q_tile_2_21 = load_v3(q_tile_2 + d * 32 + i);
-                                key_sum_2_in[vector] += q_tile_2_21 * q_tile_2_21;
-                            }
-                        }
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            store_v3(key_sum_2 + i, load_v3(key_sum_2 + i) + key_sum_2_in[vector]);
-                        }
-                    }
-                    /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 key_sum_2_22 = load_v3(key_sum_2 + i);
-                        const vec_v3 t_23 = pick_v3(key_sum_2_22 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_22));
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v3(q_tile_2 + d * 32 + i, (load_v3(q_tile_2 + d * 32 + i) * t_23) * 0.125f);
-                        }
-                    }
-                    if (linear_part_1 || linear_part_6) {
-                        /* score[i][j] = sum over d of q_tile_2 * k_tile */
-                        dot0_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, k_tile, score);
-                        /* score = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                           log_decay_k_low_tile)) * 1.442695f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const vec_v3 log_decay_k_tile_24 = load_v3(log_decay_k_tile + j);
-                            const vec_v3 log_decay_k_low_tile_25 = load_v3(log_decay_k_low_tile + j);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_v3(score + i * 32 + j, load_v3(score + i * 32 + j) * exp2_v3((((log_decay_q[m *
-                                    log_decay_q_head + (i0 + i)]) - log_decay_k_tile_24) + ((log_decay_q_low[m *
-                                    log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_25)) * 1.442695f));
-                            }
-                        }
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_1 || linear_part_6) {
-                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
-                               score, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_26 = j0 + j + lane_v3;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_27 = (i0 + i) + query_start;
-                                    store_v3(score + i * 32 + j, pick_v3(__builtin_convertvector((t_26 <= t_27) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_26), mask_v3),
-                                        load_v3(score + i * 32 + j), splat_v3(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (linear_part_1) {
-                        /* sum[e][j] += sum over i of dout * score */
-                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0,
-                            i1)) && !finite_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
-                            0)) { /* infinity and NaN affect only queries that see them */
-                            dot12_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                score, sum, sum_compensation);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v3 in_region[4] = {0};
-                                if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                                const int64_t t_29 = (i0 + i) + query_start;
-                                const int64_t t_30 = (max((i0 + i) + query_start, 0) / 32) * 32;
-                                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                    const ints_v3 t_28 = j0 + j + lane_v3;
-                                    in_region[j / 8] = __builtin_convertvector((t_28 <= t_29) & (t_30 <= t_28),
-                                        mask_v3);
-                                }
-                                add_seen_v3(64, sum, 32, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                                    score + i * 32, in_region, j1 - j0);
-                            }
-                        } else
-                            dot13_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                score, sum, sum_compensation);
-                    }
-                    if (linear_part_5 || linear_part_6) {
-                        /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
-                        dot14_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                            linear_part_0_tile, score_2);
-                    }
-                    if (linear_part_5) {
-                        /* weight_2 = score_2 * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                           log_decay_k_low_tile)) * 1.442695f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const vec_v3 log_decay_k_tile_31 = load_v3(log_decay_k_tile + j);
-                            const vec_v3 log_decay_k_low_tile_32 = load_v3(log_decay_k_low_tile + j);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_v3(weight_2 + i * 32 + j, load_v3(score_2 + i * 32 + j) * exp2_v3((((log_decay_q[m
-                                    * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_31) + ((log_decay_q_low[m *
-                                    log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_32)) * 1.442695f));
-                            }
-                        }
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_5) {
-                            /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start,
-                               0) / 32) * 32) <= j), weight_2, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_33 = j0 + j + lane_v3;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_34 = (i0 + i) + query_start;
-                                    store_v3(weight_2 + i * 32 + j, pick_v3(__builtin_convertvector((t_33 <= t_34) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_33), mask_v3),
-                                        load_v3(weight_2 + i * 32 + j), splat_v3(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (linear_part_5) {
-                        /* sum_2[d][j] += sum over i of q_tile_2 * weight_2 */
-                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v3(q_tile_2, 32, 64,
-                            i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                            dot15_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, weight_2, sum_2, sum_2_compensation);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v3 in_region[4] = {0};
-                                if (finite_v3(q_tile_2 + i * 1, 32, 64, 1)) continue;
-                                const int64_t t_36 = (i0 + i) + query_start;
-                                const int64_t t_37 = (max((i0 + i) + query_start, 0) / 32) * 32;
-                                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                    const ints_v3 t_35 = j0 + j + lane_v3;
-                                    in_region[j / 8] = __builtin_convertvector((t_35 <= t_36) & (t_37 <= t_35),
-                                        mask_v3);
-                                }
-                                add_seen_v3(64, sum_2, 32, q_tile_2 + i * 1, 32, weight_2 + i * 32, in_region, j1 - j0);
-                            }
-                        } else
-                            dot16_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, weight_2, sum_2, sum_2_compensation);
-                    }
-                    if (linear_part_6) {
-                        /* score = score_2 * neg(score) */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                    store_v3(score + i * 32 + j, load_v3(score_2 + i * 32 + j) * (-load_v3(score + i *
-                                        32 + j)));
-                                }
-                            }
-                        }
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_6) {
-                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
-                               score, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_38 = j0 + j + lane_v3;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_39 = (i0 + i) + query_start;
-                                    store_v3(score + i * 32 + j, pick_v3(__builtin_convertvector((t_38 <= t_39) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_38), mask_v3),
-                                        load_v3(score + i * 32 + j), splat_v3(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (linear_part_6) {
-                        /* row_sum += score */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                            vec_v3 row_sum_in[2];
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                row_sum_in[vector] = (vec_v3){0};
-                            }
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                    row_sum_in[vector] += load_v3(score + i * 32 + j);
-                                }
-                            }
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                add_v3(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v3(1));
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        if (linear_part_1 || linear_part_6) {
-            /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * 1.442695f) */
-            const float log_decay_chunk_40 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_41 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_42 = exp2_v3(((log_decay_chunk_40 - load_v3(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_41 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query + f * 32 + j, load_v3(k_tile + f * 32 + j) * t_42);
-                }
-            }
-        }
-        if (linear_part_1) {
-            /* sum_from_state[e][j] = sum over f of state * query */
-            dot3_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
-            /* sum = sum + sum_from_state */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(sum + e * 32 + j, load_v3(sum + e * 32 + j) + load_v3(sum_from_state + e * 32 + j));
-                    }
-                }
-            }
-        }
-        if (linear_part_5) {
-            /* query_2 = sum_from_state_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * 1. ... */
-            const float log_decay_chunk_43 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_44 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_45 = exp2_v3(((log_decay_chunk_43 - load_v3(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_44 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query_2 + f * 32 + j, load_v3(sum_from_state_2 + f * 32 + j) * t_45);
-                }
-            }
-            /* sum_2 = query_2 + sum_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(sum_2 + d * 32 + j, load_v3(query_2 + d * 32 + j) + load_v3(sum_2 + d * 32 + j));
-                    }
-                }
-            }
-        }
-        if (linear_part_6) {
-            /* query_sum_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(query_sum_2 + j, splat_v3(0.0f));
-            }
-            /* query_sum_2 += sum_from_state_2 * neg(query) */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                vec_v3 query_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    query_sum_2_in[vector] = (vec_v3){0};
-                }
-                for (int64_t f = 0; f < 64; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        query_sum_2_in[vector] += load_v3(sum_from_state_2 + f * 32 + j) * (-load_v3(query + f * 32 +
-                            j));
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(query_sum_2 + j, load_v3(query_sum_2 + j) + query_sum_2_in[vector]);
-                }
-            }
-            /* row_sum = row_sum + query_sum_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(row_sum + j, load_v3(row_sum + j) + load_v3(query_sum_2 + j));
-            }
-        }
-        if (linear_part_1) {
-            /* linear_part_1 = sum, transposed back */
-            transpose_out_v3(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
-        }
-        if (linear_part_5) {
-            /* linear_part_5 = sum_2, transposed back */
-            transpose_out_v3(sum_2, 32, 64, j1 - j0, linear_part_5 + j0 * linear_part_5_row, linear_part_5_row);
-        }
-        if (linear_part_6) {
-            /* linear_part_6 = row_sum */
-            for (int64_t j = 0; j < j1 - j0; j++)
-                linear_part_6[(j0 + j)] = row_sum[j];
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_v3(const struct call *call,
-    int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_begin_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_queries_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_keys_v3(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *call, int64_t task, unsigned char *work)
+TARGET_v3 static void
+    gated_deltanet_linear_dv_linear_part_1_dbeta_linear_part_2_linear_part_3_linear_part_4_linear_part_5_v3(const struct
+    call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
@@ -5681,1558 +3544,1339 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_2_v3(const struct call *
     const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
-        * call->linear_part_1_at.head : NULL;
-    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
-    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, t_key: 32] */
-    float *const score = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [t_key: 32] */
-    float *const query = (float *)(void *)(work + 28800); /* [f: 64, j: 32] */
-    float *const key_scale_2 = (float *)(void *)(work + 36992); /* [t_key: 32] */
-    float *const key = (float *)(void *)(work + 37120); /* [f: 64, t_key: 32] */
-    float *const from_state = (float *)(void *)(work + 16384); /* [j: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 45312); /* [t_key: 32, e: 64] */
-    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
+    float *const query_scale = (float *)(void *)(work + 24704); /* [j: 32] */
+    float *const query_features = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
+    float *const score = (float *)(void *)(work + 33024); /* [t_key: 32, j: 32] */
+    float *const key_features_turned = (float *)(void *)(work + 37120); /* [d: 64, j: 32] */
+    float *const weight_2 = (float *)(void *)(work + 37120); /* [t_key: 32, j: 32] */
+    float *const key = (float *)(void *)(work + 41216); /* [j: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(work + 49408); /* [j: 32, e: 64] */
+    float *const query_scale_2 = (float *)(void *)(work + 57600); /* [t_key: 32] */
+    float *const key_features_3 = (float *)(void *)(work + 57728); /* [t_key: 32, f: 64] */
+    float *const query = (float *)(void *)(work + 65920); /* [f: 64, j: 32] */
+    float *const query_2 = (float *)(void *)(work + 41216); /* [f: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 74112); /* [j: 32] */
+    float *const query_sum_4 = (float *)(void *)(work + 65920); /* [i: 32] */
+    float *const score_2 = (float *)(void *)(work + 66048); /* [i: 32, j: 32] */
+    float *const weight_3 = (float *)(void *)(work + 74240); /* [i: 32, j: 32] */
+    float *const key_features_4 = (float *)(void *)(work + 78336); /* [i: 32, d: 64] */
+    float *const score_3 = (float *)(void *)(work + 86528); /* [i: 32, j: 32] */
+    float *const key_features_turned_2 = (float *)(void *)(work + 90624); /* [d: 64, j: 32] */
+    float *const sum = (float *)(void *)(work + 98816); /* [j: 32, e: 64] */
+    float *const sum_2 = (float *)(void *)(work + 107008); /* [j: 32, d: 64] */
+    float *const row_sum = (float *)(void *)(work + 70144); /* [j: 32] */
+    float *const corrected = (float *)(void *)(work + 49408); /* [t_key: 32, e: 64] */
+    float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
+        call->linear_part_1_at.head : NULL;
+    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    float *const key_3 = (float *)(void *)(work + 74240); /* [t_key: 32, e: 64] */
+    float *const key_4 = (float *)(void *)(work + 82432); /* [j: 32, e: 64] */
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const query_3 = (float *)(void *)(work + 24704); /* [t_key: 32] */
+    float *const query_scale_3 = (float *)(void *)(work + 37120); /* [j: 32] */
+    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + (b * kv_heads + g) * members * n_k : NULL;
+    float *const score_4 = (float *)(void *)(work + 37120); /* [t_key: 32, j: 32] */
+    float *const weight_6 = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
+    float *const sum_3 = (float *)(void *)(work + 49408); /* [t_key: 32, d: 64] */
     float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g *
         call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const k_tile_2 = (float *)(void *)(work + 53504); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61824); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61952); /* [t_key: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(work + 62080); /* [t_key: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(work + 62208); /* [t_key: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + f * 64 + e, splat_v3(0.0f));
+    float *const sum_4 = (float *)(void *)(work + 49408); /* [j: 32, d: 64] */
+    float *const query_sum_5 = (float *)(void *)(work + 16512); /* [j: 32] */
+    float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + b * call->linear_part_3_at.batch + g *
+        call->linear_part_3_at.head : NULL;
+    const int64_t linear_part_3_row = call->linear_part_3_at.row;
+    float *const weight_7 = (float *)(void *)(work + 16384); /* [t_key: 32, j: 32] */
+    float *const row_sum_2 = (float *)(void *)(work + 20480); /* [t_key: 32] */
+    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
+    float *const row_sum_3 = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const query_sum_6 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const key_features_7 = (float *)(void *)(work + 16512); /* [i: 32, d: 64] */
+    float *const key_features_8 = (float *)(void *)(work + 24704); /* [i: 32, f: 64] */
+    float *const k_tile = (float *)(void *)(work + 115200); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 123392); /* [j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(work + 123520); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 131712); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 131840); /* [j: 32] */
+    float *const key_turned = (float *)(void *)(work + 74240); /* [f: 64, j: 32] */
+    float *const q_tile = (float *)(void *)(work + 74240); /* [d: 64, i: 32] */
+    float *const corrected_turned = (float *)(void *)(work + 82432); /* [e: 64, t_key: 32] */
+    float *const sum_2_turned = (float *)(void *)(work + 16640); /* [d: 64, j: 32] */
+    float *const sum_4_turned = (float *)(void *)(work + 24832); /* [d: 64, j: 32] */
+    float *const weight_7_turned = (float *)(void *)(work + 20608); /* [j: 32, t_key: 32] */
+    float *const q_tile_2 = (float *)(void *)(work + 16512); /* [d: 64, i: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + f * 64 + e, splat_v3(0.0f));
+                }
             }
         }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t t_key0 = (chunks - chunk - 1) * 32, t_key_end = min(((chunks - chunk - 1) * 32) + 32, n_k);
-            t_key0 < t_key_end; t_key0 += 32) {
-            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
-            if (beta_array_row == 1) {
-                /* beta_tile = beta_array, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-            } else {
-                /* beta_tile = beta_array, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
-            }
-            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                log_decay_k_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-            for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 32) {
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            for (int64_t j0 = (chunks - chunk - 1) * 32, j_end = min(((chunks - chunk - 1) * 32) + 32, n_k); j0 < j_end;
+                j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
-                /* key_sum = 0.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    store_v3(key_sum + t_key, splat_v3(0.0f));
-                }
-                /* key_sum += k_tile_2 * k_tile_2 */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                    vec_v3 key_sum_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        key_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                            const vec_v3 k_tile_2_0 = load_v3(k_tile_2 + d * 32 + t_key);
-                            key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(key_sum + t_key, load_v3(key_sum + t_key) + key_sum_in[vector]);
-                    }
-                }
-                /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 key_sum_1 = load_v3(key_sum + t_key);
-                    const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v3(key_features + d * 32 + t_key, load_v3(k_tile_2 + d * 32 + t_key) * t_2);
-                    }
-                }
-                /* query = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-                   log_decay_k_low_tile_2)) * 1.442695f) */
-                const float log_decay_chunk_3 = log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((t_key0 / 32) + 1) * 32) - 1,
-                    n_k - 1), 0)];
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_5 = exp2_v3(((log_decay_chunk_3 - load_v3(log_decay_k_tile_2 + ((j0 + j) - t_key0)))
-                        + (log_decay_chunk_low_4 - load_v3(log_decay_k_low_tile_2 + ((j0 + j) - t_key0)))) * 1.442695f);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_v3(query + f * 32 + j, load_v3(key_features + f * 32 + ((j0 + j) - t_key0)) * t_5);
-                    }
-                }
-                /* score[t_key][j] = sum over d of key_features * key_features */
-                dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, key_features, key_features, score);
-                /* key_scale = beta_tile */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    store_v3(key_scale + t_key, load_v3(beta_tile + t_key));
-                }
-                /* score = (score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
-                   log_decay_k_low_tile_2)) * 1.442695f)) * key_scale */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 log_decay_k_tile_2_6 = load_v3(log_decay_k_tile_2 + ((j0 + j) - t_key0));
-                    const vec_v3 log_decay_k_low_tile_2_7 = load_v3(log_decay_k_low_tile_2 + ((j0 + j) - t_key0));
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        store_v3(score + t_key * 32 + j, (load_v3(score + t_key * 32 + j) *
-                            exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_6) + (log_decay_k_low[(t_key0 +
-                            t_key)] - log_decay_k_low_tile_2_7)) * 1.442695f)) * key_scale[t_key]);
-                    }
-                }
-                /* key_scale_2 = 1.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    store_v3(key_scale_2 + t_key, splat_v3(1.0f));
-                }
-                /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
-                    log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8);
-                    t_key++) log_decay_chunk_at[t_key] = 0;
-                /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
-                    log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8);
-                    t_key++) log_decay_chunk_low_at[t_key] = 0;
-                /* key = ((key_features * select((max(t_key, 0) / 32) == 0, 1.0f,
-                   exp2(((log_decay_k_tile_2 - log_decay_chunk_at) + (log_decay_k_lo ... */
-                const float log_decay_chunk_11 = log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_12 = log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)];
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 log_decay_chunk_at_8 = load_v3(log_decay_chunk_at + t_key);
-                    const vec_v3 log_decay_chunk_low_at_9 = load_v3(log_decay_chunk_low_at + t_key);
-                    const vec_v3 t_10 = pick_v3(__builtin_convertvector((((((t_key0 + t_key + lane_v3) > 0) & (t_key0 +
-                        t_key + lane_v3)) | (~((t_key0 + t_key + lane_v3) > 0) & (0 - (ints_v3){0}))) / 32) == 0,
-                        mask_v3), splat_v3(1.0f), exp2_v3(((load_v3(log_decay_k_tile_2 + t_key) - log_decay_chunk_at_8)
-                        + (load_v3(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_9)) * 1.442695f));
-                    const vec_v3 t_13 = exp2_v3(((log_decay_chunk_at_8 - log_decay_chunk_11) + (log_decay_chunk_low_at_9
-                        - log_decay_chunk_low_12)) * 1.442695f);
-                    const vec_v3 key_scale_14 = load_v3(key_scale + t_key);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_v3(key + f * 32 + t_key, ((load_v3(key_features + f * 32 + t_key) * t_10) * t_13) *
-                            key_scale_14);
-                    }
-                }
-                /* from_state[j][e] = sum over f of query * state */
-                dot1_v3(j1 - j0, query, state, from_state);
-                /* from_state = linear_part_1 - from_state */
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                        UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                            store_v3(from_state + j * 64 + e, load_v3(linear_part_1 + (j0 + j) * linear_part_1_row + e)
-                                - load_v3(from_state + j * 64 + e));
-                        }
-                    }
-                }
-                /* corrected[j][e] = key_scale_2[j] * (from_state[j][e] - sum over t_key > j of score *
-                   corrected[t_key][e]) */
-                dot17_v3(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale_2 + (j1 - j0 - 1) * (1),
-                    -(1), from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
-            }
-            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-               log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_15 = (log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1),
-                0)] - log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((t_key0 / 32)
-                + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)]);
-            const float t_16 = powf(2.7182818f, t_15);
-            const int t_17 = t_16 < 0.5f;
-            const float t_18 = t_17 ? t_16 : 1.0f;
-            const float t_19 = t_17 ? 0.0f : (-expm1f(t_15));
-            for (int64_t f = 0; f < 64; f += 8) {
-                store_v3(kept_share + f, splat_v3(t_18));
-                store_v3(lost_share + f, splat_v3(t_19));
-            }
-            /* state = (state * kept_share) - (state * lost_share) */
-            for (int64_t f = 0; f < 64; f++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        const vec_v3 state_20 = load_v3(state + f * 64 + e);
-                        store_v3(state + f * 64 + e, (state_20 * kept_share[f]) - (state_20 * lost_share[f]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over t_key of key * corrected */
-            dot6_v3(t_key1 - t_key0, key, corrected, state);
-            if (linear_part_2) {
-                /* linear_part_2 = corrected, transposed back */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                    for (int64_t e = 0; e < 64; e++)
-                        linear_part_2[(t_key0 + t_key) * linear_part_2_row + e] = corrected[t_key * 64 + e];
-            }
-        }
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v3 static void gated_deltanet_linear_dv_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const beta_tile = (float *)(void *)(work + 0); /* [j: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(work + 128); /* [e: 64, j: 32] */
-    if (beta_array_row == 1) {
-        /* beta_tile = beta_array, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-    } else {
-        /* beta_tile = beta_array, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-    }
-    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-    transpose_v3(linear_part_2 + j0 * linear_part_2_row, linear_part_2_row, j1 - j0, 64, linear_part_2_tile, 32);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + j] = 0;
-    /* linear_part_2_tile = linear_part_2_tile * beta_tile */
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
-        const vec_v3 beta_tile_0 = load_v3(beta_tile + j);
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(linear_part_2_tile + e * 32 + j, load_v3(linear_part_2_tile + e * 32 + j) * beta_tile_0);
-        }
-    }
-    if (dv) {
-        /* dv = linear_part_2_tile, transposed back */
-        transpose_out_v3(linear_part_2_tile, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_begin_v3(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_keys_v3(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        /* key_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_sum + j, splat_v3(0.0f));
-        }
-        /* key_sum += k_tile * k_tile */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                key_sum_in[vector] = (vec_v3){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
-                    key_sum_in[vector] += k_tile_0 * k_tile_0;
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
-            }
-        }
-        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_sum_1 = load_v3(key_sum + j);
-            const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
-            for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_2);
-            }
-        }
-        /* key_features_2 = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-           log_decay_k_low_tile)) * 1.442695f) */
-        const float log_decay_chunk_3 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_5 = exp2_v3(((log_decay_chunk_3 - load_v3(log_decay_k_tile + j)) + (log_decay_chunk_low_4 -
-                load_v3(log_decay_k_low_tile + j))) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_v3(key_features_2 + f * 32 + j, load_v3(k_tile + f * 32 + j) * t_5);
-            }
-        }
-        /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
-        dot18_v3(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
-            state + (chunk - chunk0) * 4096);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_fold_v3(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_6 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
-        const float t_7 = powf(2.7182818f, t_6);
-        const int t_8 = t_7 < 0.5f;
-        const float t_9 = t_8 ? t_7 : 1.0f;
-        const float t_10 = t_8 ? 0.0f : (-expm1f(t_6));
-        for (int64_t f = f0; f < f1; f += 8) {
-            store_v3(kept_share + f, splat_v3(t_9));
-            store_v3(lost_share + f, splat_v3(t_10));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_11 = load_v3(carried + f * 64 + e);
-                    const vec_v3 before_new12 = carried_11;
-                    const float kept_share_13 = kept_share[f];
-                    const vec_v3 carried_new14 = carried_11 * kept_share_13;
-                    store_v3(carried + f * 64 + e, carried_new14);
-                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
-                        kept_share_13);
-                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new14 * lost_share[f]),
-                        splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new12);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_queries_v3(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, t_key: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
-    float *const query_features_2 = (float *)(void *)(part->work + 8192); /* [e: 64, t_key: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 4096); /* [j: 32, t_key: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 16384); /* [j: 32, t_key: 32] */
-    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, t_key: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 28672); /* [e: 64, t_key: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 36864); /* [e: 64, t_key: 32] */
-    float *const result = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
-    float *const query_3 = (float *)(void *)(part->work + 45056); /* [f: 64, t_key: 32] */
-    float *const sum_2 = (float *)(void *)(part->work + 53248); /* [d: 64, t_key: 32] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 61440); /* [d: 64, t_key: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 69632); /* [t_key: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 69760); /* [t_key: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 69888); /* [t_key: 32] */
-    float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + b * call->linear_part_4_at.batch + g *
-        call->linear_part_4_at.head : NULL;
-    const int64_t linear_part_4_row = call->linear_part_4_at.row;
-    float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile_2 = (float *)(void *)(part->work + 70016); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 78208); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 78336); /* [t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 78464); /* [e: 64, t_key: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 86656); /* [d: 64, j: 32] */
-    float *const v_tile = (float *)(void *)(part->work + 94848); /* [e: 64, t_key: 32] */
-    for (int64_t t_key0 = (chunk == 0) ? 0 : max(0, chunk * 32), t_key_end = min(n_k, (chunk + 1) * 32);
-        t_key0 < t_key_end; t_key0 += 32) {
-        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-        if (linear_part_3 || linear_part_8) {
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
-        }
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            log_decay_k_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-        if (linear_part_4 || linear_part_8) {
-            if (beta_array_row == 1) {
-                /* beta_tile = beta_array, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-            } else {
-                /* beta_tile = beta_array, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
-            }
-        }
-        /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-        transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-            linear_part_2_tile, 32);
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-        if (linear_part_3) {
-            /* v_tile = v, with zeros beyond the last row */
-            transpose_v3(v + t_key0 * v_row, v_row, t_key1 - t_key0, 64, v_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                for (int64_t e = 0; e < 64; e++) v_tile[e * 32 + t_key] = 0;
-        }
-        if (linear_part_3 || linear_part_8) {
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                store_v3(query_sum + t_key, splat_v3(0.0f));
-            }
-            /* query_sum += k_tile_2 * k_tile_2 */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                vec_v3 query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    query_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        const vec_v3 k_tile_2_15 = load_v3(k_tile_2 + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_2_15 * k_tile_2_15;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    store_v3(query_sum + t_key, load_v3(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile_2 = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 query_sum_16 = load_v3(query_sum + t_key);
-                const vec_v3 t_17 = pick_v3(query_sum_16 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_16));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile_2 + d * 32 + t_key, load_v3(k_tile_2 + d * 32 + t_key) * t_17);
-                }
-            }
-        }
-        if (linear_part_3) {
-            /* query = k_tile_2 * select(chunk == 0, 1.0f, exp2(((log_decay_k_tile_2 - log_decay_chunk) +
-               (log_decay_k_low_tile_2 - log_decay_c ... */
-            const int t_18 = chunk == 0;
-            const float log_decay_chunk_19 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 t_21 = t_18 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + t_key) -
-                    log_decay_chunk_19) + (load_v3(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_20)) *
-                    1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query + f * 32 + t_key, load_v3(k_tile_2 + f * 32 + t_key) * t_21);
-                }
-            }
-        }
-        /* query_features_2 = 0.0f - (linear_part_2_tile * beta_tile); sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-            const vec_v3 beta_tile_22 = load_v3(beta_tile + t_key);
-            for (int64_t e = 0; e < 64; e++) {
-                store_v3(query_features_2 + e * 32 + t_key, 0.0f - (load_v3(linear_part_2_tile + e * 32 + t_key) *
-                    beta_tile_22));
-                store_v3(sum + e * 32 + t_key, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 32 + t_key, splat_v3(0.0f));
-            }
-        }
-        if (linear_part_3) {
-            /* sum_from_state[e][t_key] = sum over f of state * query */
-            dot3_v3(round_up(t_key1 - t_key0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
-        }
-        if (linear_part_4 || linear_part_8) {
-            /* sum_from_state_2[f][t_key] = sum over e of state * query_features_2 */
-            dot7_v3(round_up(t_key1 - t_key0, 8), state + (chunk - chunk0) * 4096, query_features_2, sum_from_state_2);
-        }
-        if (linear_part_4) {
-            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(sum_2 + d * 32 + t_key, splat_v3(0.0f));
-                        store_v3(sum_2_compensation + d * 32 + t_key, splat_v3(0.0f));
-                    }
-                }
-            }
-        }
-        if (linear_part_8) {
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f; query_sum_2 = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                store_v3(row_sum + t_key, splat_v3(0.0f));
-                store_v3(row_sum_compensation + t_key, splat_v3(0.0f));
-                store_v3(query_sum_2 + t_key, splat_v3(0.0f));
-            }
-        }
-        if (linear_part_4 || linear_part_8) {
-            /* query_3 = sum_from_state_2 * select(chunk == 0, 1.0f,
-               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
-            const int t_24 = chunk == 0;
-            const float log_decay_chunk_25 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_26 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 t_27 = exp2_v3(((load_v3(log_decay_k_tile_2 + t_key) - log_decay_chunk_25) +
-                    (load_v3(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_26)) * 1.442695f);
-                const vec_v3 t_28 = t_24 ? splat_v3(1.0f) : t_27;
-                const vec_v3 t_29 = t_24 ? splat_v3(0.0f) : t_27;
-                vec_v3 query_sum_2_in = (vec_v3){0};
-                for (int64_t f = 0; f < 64; f++) {
-                    const vec_v3 sum_from_state_2_23 = load_v3(sum_from_state_2 + f * 32 + t_key);
-                    store_v3(query_3 + f * 32 + t_key, sum_from_state_2_23 * t_28);
-                    query_sum_2_in += sum_from_state_2_23 * (load_v3(k_tile_2 + f * 32 + t_key) * t_29);
-                }
-                store_v3(query_sum_2 + t_key, load_v3(query_sum_2 + t_key) + query_sum_2_in);
-            }
-        }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, t_key1 - 1); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
-            /* k_tile_3 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + j] = 0;
-            /* key_sum_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_sum_2 + j, splat_v3(0.0f));
-            }
-            /* key_sum_2 += k_tile_3 * k_tile_3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                vec_v3 key_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_2_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_3_30 = load_v3(k_tile_3 + d * 32 + j);
-                        key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in[vector]);
-                }
-            }
-            /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_sum_2_31 = load_v3(key_sum_2 + j);
-                const vec_v3 t_32 = pick_v3(key_sum_2_31 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_31));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(k_tile_3 + d * 32 + j, load_v3(k_tile_3 + d * 32 + j) * t_32);
-                }
-            }
-            if (linear_part_3 || linear_part_8) {
-                /* score[j][t_key] = sum over d of k_tile_3 * k_tile_2 */
-                dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_3, k_tile_2, score);
-            }
-            if (linear_part_4 || linear_part_8) {
-                /* score_2[j][t_key] = sum over e of linear_part_0 * query_features_2 */
-                dot19_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
-                    linear_part_0_row, query_features_2, score_2);
-            }
-            /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 - log_decay_k_low)) *
-               1.442695f); weight_2 =  ... */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 log_decay_k_tile_2_33 = load_v3(log_decay_k_tile_2 + t_key);
-                const vec_v3 log_decay_k_low_tile_2_34 = load_v3(log_decay_k_low_tile_2 + t_key);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 t_35 = exp2_v3(((log_decay_k_tile_2_33 - log_decay_k[(j0 + j)]) +
-                        (log_decay_k_low_tile_2_34 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * t_35);
-                    store_v3(weight_2 + j * 32 + t_key, load_v3(score_2 + j * 32 + t_key) * t_35);
-                }
-            }
-            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_3 || linear_part_8) {
-                    /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                        const ints_v3 t_36 = t_key0 + t_key + lane_v3;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 32 + t_key, pick_v3(__builtin_convertvector(((j0 + j) < t_36) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + t_key),
-                                splat_v3(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (linear_part_3) {
-                /* sum[e][t_key] += sum over j of linear_part_0 * score */
-                if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_v3(linear_part_0 + j0 *
-                    linear_part_0_row, linear_part_0_row, j1 - j0, 64),
-                    0)) { /* infinity and NaN affect only queries that see them */
-                    dot12_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
-                        linear_part_0_row, score, sum, sum_compensation);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 in_region[4] = {0};
-                        if (finite_v3(linear_part_0 + j0 * linear_part_0_row + j * linear_part_0_row, 1, 64,
-                            1)) continue;
-                        const int t_37 = (chunk * 32) <= (j0 + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                            in_region[t_key / 8] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_v3)) &
-                                (-(int64_t)t_37), mask_v3);
-                        }
-                        add_seen_v3(64, sum, 32, linear_part_0 + j0 * linear_part_0_row + j * linear_part_0_row, 1,
-                            score + j * 32, in_region, t_key1 - t_key0);
-                    }
-                } else
-                    dot13_v3(round_up(t_key1 - t_key0, 8), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
-                        linear_part_0_row, score, sum, sum_compensation);
-            }
-            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_4) {
-                    /* weight_2 = select((j < t_key) && ((chunk * 32) <= j), weight_2, 0.0f) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                        const ints_v3 t_38 = t_key0 + t_key + lane_v3;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight_2 + j * 32 + t_key, pick_v3(__builtin_convertvector(((j0 + j) < t_38) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(weight_2 + j * 32 + t_key),
-                                splat_v3(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (linear_part_4) {
-                /* sum_2[d][t_key] += sum over j of k_tile_3 * weight_2 */
-                if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_v3(k_tile_3, 32, 64, j1 - j0),
-                    0)) { /* infinity and NaN affect only queries that see them */
-                    dot15_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_3, weight_2, sum_2, sum_2_compensation);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 in_region[4] = {0};
-                        if (finite_v3(k_tile_3 + j * 1, 32, 64, 1)) continue;
-                        const int t_39 = (chunk * 32) <= (j0 + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                            in_region[t_key / 8] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_v3)) &
-                                (-(int64_t)t_39), mask_v3);
-                        }
-                        add_seen_v3(64, sum_2, 32, k_tile_3 + j * 1, 32, weight_2 + j * 32, in_region, t_key1 - t_key0);
-                    }
-                } else
-                    dot16_v3(round_up(t_key1 - t_key0, 8), j1 - j0, k_tile_3, weight_2, sum_2, sum_2_compensation);
-            }
-            if (linear_part_8) {
-                /* score = score_2 * score */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                            store_v3(score + j * 32 + t_key, load_v3(score_2 + j * 32 + t_key) * load_v3(score + j * 32
-                                + t_key));
-                        }
-                    }
-                }
-            }
-            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_8) {
-                    /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                        const ints_v3 t_40 = t_key0 + t_key + lane_v3;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 32 + t_key, pick_v3(__builtin_convertvector(((j0 + j) < t_40) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + t_key),
-                                splat_v3(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (linear_part_8) {
-                /* row_sum += score */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 32 + t_key);
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        add_v3(row_sum + t_key, row_sum_compensation + t_key, row_sum_in[vector], splat_v3(1));
-                    }
-                }
-            }
-        }
-        if (linear_part_3) {
-            /* result = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                store_v3(result + t_key, splat_v3(0.0f));
-            }
-            /* v_tile = (v_tile - sum) - sum_from_state; result += linear_part_2_tile * v_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                vec_v3 result_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    result_in[vector] = (vec_v3){0};
-                }
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        const vec_v3 v_tile_41 = load_v3(v_tile + e * 32 + t_key);
-                        const vec_v3 v_tile_new42 = (v_tile_41 - load_v3(sum + e * 32 + t_key)) - load_v3(sum_from_state
-                            + e * 32 + t_key);
-                        store_v3(v_tile + e * 32 + t_key, v_tile_new42);
-                        result_in[vector] += load_v3(linear_part_2_tile + e * 32 + t_key) * v_tile_new42;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    store_v3(result + t_key, load_v3(result + t_key) + result_in[vector]);
-                }
-            }
-        }
-        if (linear_part_4) {
-            /* sum_2 = query_3 + sum_2 */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(sum_2 + d * 32 + t_key, load_v3(query_3 + d * 32 + t_key) + load_v3(sum_2 + d * 32 +
-                            t_key));
-                    }
-                }
-            }
-        }
-        if (linear_part_8) {
-            /* row_sum = row_sum + query_sum_2 */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                store_v3(row_sum + t_key, load_v3(row_sum + t_key) + load_v3(query_sum_2 + t_key));
-            }
-        }
-        if (linear_part_3) {
-            /* linear_part_3 = result */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                linear_part_3[(t_key0 + t_key)] = result[t_key];
-        }
-        if (linear_part_4) {
-            /* linear_part_4 = sum_2, transposed back */
-            transpose_out_v3(sum_2, 32, 64, t_key1 - t_key0, linear_part_4 + t_key0 * linear_part_4_row,
-                linear_part_4_row);
-        }
-        if (linear_part_8) {
-            /* linear_part_8 = row_sum */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                linear_part_8[(t_key0 + t_key)] = row_sum[t_key];
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_v3(const struct call *call,
-    int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_begin_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_queries_v3(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_7_dk_begin_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_7_dk_keys_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
-    float *const key_features_3 = (float *)(void *)(part->work + 8192); /* [t_key: 32, e: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [t_key: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [t_key: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [t_key: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t t_key0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), t_key_end = min(n_k,
-        (chunks - chunk) * 32); t_key0 < t_key_end; t_key0 += 32) {
-        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-            log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-        /* key_sum = 0.0f */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-            store_v3(key_sum + t_key, splat_v3(0.0f));
-        }
-        /* key_sum += k_tile * k_tile */
-        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-            vec_v3 key_sum_in[2];
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                key_sum_in[vector] = (vec_v3){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                    const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + t_key);
-                    key_sum_in[vector] += k_tile_0 * k_tile_0;
-                }
-            }
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                store_v3(key_sum + t_key, load_v3(key_sum + t_key) + key_sum_in[vector]);
-            }
-        }
-        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-            const vec_v3 key_sum_1 = load_v3(key_sum + t_key);
-            const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
-            for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 32 + t_key, load_v3(k_tile + d * 32 + t_key) * t_2);
-            }
-        }
-        /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
-            log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8);
-            t_key++) log_decay_chunk_at[t_key] = 0;
-        /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
-            log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8);
-            t_key++) log_decay_chunk_low_at[t_key] = 0;
-        /* key_features_2 = (k_tile * select((max(t_key, 0) / 32) == 0, 1.0f,
-           exp2(((log_decay_k_tile - log_decay_chunk_at) + (log_decay_k_ ... */
-        const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-            const vec_v3 log_decay_chunk_at_3 = load_v3(log_decay_chunk_at + t_key);
-            const vec_v3 log_decay_chunk_low_at_4 = load_v3(log_decay_chunk_low_at + t_key);
-            const vec_v3 t_5 = pick_v3(__builtin_convertvector((((((t_key0 + t_key + lane_v3) > 0) & (t_key0 + t_key +
-                lane_v3)) | (~((t_key0 + t_key + lane_v3) > 0) & (0 - (ints_v3){0}))) / 32) == 0, mask_v3),
-                splat_v3(1.0f), exp2_v3(((load_v3(log_decay_k_tile + t_key) - log_decay_chunk_at_3) +
-                (load_v3(log_decay_k_low_tile + t_key) - log_decay_chunk_low_at_4)) * 1.442695f));
-            const vec_v3 t_8 = exp2_v3(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
-                log_decay_chunk_low_7)) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_v3(key_features_2 + f * 32 + t_key, (load_v3(k_tile + f * 32 + t_key) * t_5) * t_8);
-            }
-        }
-        /* key_features_3 = 0.0f - (linear_part_2 * beta) */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    store_v3(key_features_3 + t_key * 64 + e, 0.0f - (load_v3(linear_part_2 + (t_key0 + t_key) *
-                        linear_part_2_row + e) * (beta_array[(t_key0 + t_key) * beta_array_row])));
-                }
-            }
-        }
-        /* state[f][e] += sum over t_key of key_features_2 * key_features_3 */
-        dot6_v3(t_key1 - t_key0, key_features_2, key_features_3, state + (chunk - chunk0) * 4096);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_7_dk_fold_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
-        const float t_10 = powf(2.7182818f, t_9);
-        const int t_11 = t_10 < 0.5f;
-        const float t_12 = t_11 ? t_10 : 1.0f;
-        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
-        for (int64_t f = f0; f < f1; f += 8) {
-            store_v3(kept_share + f, splat_v3(t_12));
-            store_v3(lost_share + f, splat_v3(t_13));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_14 = load_v3(carried + f * 64 + e);
-                    const vec_v3 before_new15 = carried_14;
-                    const float kept_share_16 = kept_share[f];
-                    const vec_v3 carried_new17 = carried_14 * kept_share_16;
-                    store_v3(carried + f * 64 + e, carried_new17);
-                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
-                        kept_share_16);
-                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
-                        splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v3 APART void gated_deltanet_linear_linear_part_7_dk_queries_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + b * call->linear_part_5_at.batch + g
-        * call->linear_part_5_at.head : NULL;
-    const int64_t linear_part_5_row = call->linear_part_5_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + b * call->linear_part_4_at.batch + g
-        * call->linear_part_4_at.head : NULL;
-    const int64_t linear_part_4_row = call->linear_part_4_at.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const query_features = (float *)(void *)(part->work + 128); /* [d: 64, j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 8320); /* [t_key: 32] */
-    float *const score = (float *)(void *)(part->work + 8320); /* [t_key: 32, j: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 12416); /* [j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 12544); /* [f: 64, j: 32] */
-    float *const query = (float *)(void *)(part->work + 20736); /* [f: 64, j: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 12544); /* [t_key: 32, j: 32] */
-    float *const weight = (float *)(void *)(part->work + 16640); /* [t_key: 32, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 28928); /* [d: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 37120); /* [d: 64, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 128); /* [j: 32] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 45312); /* [j: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 45440); /* [j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 45568); /* [j: 32] */
-    float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + (b * kv_heads + g) * n_k : NULL;
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const k_tile_2 = (float *)(void *)(part->work + 45696); /* [d: 64, j: 32] */
-    float *const linear_part_4_tile = (float *)(void *)(part->work + 53888); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 62080); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 70272); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 70400); /* [j: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 70528); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 12544); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 78720); /* [e: 64, t_key: 32] */
-    float *const linear_part_5_tile = (float *)(void *)(part->work + 86912); /* [d: 64, j: 32] */
-    float *const linear_part_6_tile = (float *)(void *)(part->work + 95104); /* [j: 32] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (dk) {
-            /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
-            transpose_v3(linear_part_4 + j0 * linear_part_4_row, linear_part_4_row, j1 - j0, 64, linear_part_4_tile,
-                32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) linear_part_4_tile[d * 32 + j] = 0;
-        }
-        /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-        transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        if (dk) {
-            /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
-            transpose_v3(linear_part_5 + j0 * linear_part_5_row, linear_part_5_row, j1 - j0, 64, linear_part_5_tile,
-                32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                for (int64_t d = 0; d < 64; d++) linear_part_5_tile[d * 32 + j] = 0;
-        }
-        if (linear_part_7) {
-            /* linear_part_6_tile = linear_part_6, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                linear_part_6_tile[j] = j < j1 - j0 ? linear_part_6[(j0 + j)] : 0;
-        }
-        /* query_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(query_sum + j, splat_v3(0.0f));
-        }
-        /* query_sum += k_tile_2 * k_tile_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 query_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                query_sum_in[vector] = (vec_v3){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 k_tile_2_18 = load_v3(k_tile_2 + d * 32 + j);
-                    query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
-            }
-        }
-        if (dk) {
-            /* query_sum_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(query_sum_2 + j, splat_v3(0.0f));
-            }
-        }
-        /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
-        dot7_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
-        /* query_features = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum));
-           query_sum_2 += linear_part_4_tile * (k_tile ... */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 query_sum_20 = load_v3(query_sum + j);
-            const mask_v3 t_21 = query_sum_20 == 0.0f;
-            const vec_v3 t_22 = sqrt_v3(query_sum_20);
-            const vec_v3 t_23 = 1.0f / t_22;
-            const vec_v3 t_24 = pick_v3(t_21, splat_v3(0.0f), t_23);
-            const vec_v3 t_25 = pick_v3(t_21, splat_v3(0.0f), (-(t_23 * (0.5f / t_22))) / t_22);
-            vec_v3 query_sum_2_in = (vec_v3){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_2_19 = load_v3(k_tile_2 + d * 32 + j);
-                store_v3(query_features + d * 32 + j, k_tile_2_19 * t_24);
-                query_sum_2_in += load_v3(linear_part_4_tile + d * 32 + j) * (k_tile_2_19 * t_25);
-                store_v3(sum + d * 32 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + d * 32 + j, splat_v3(0.0f));
-            }
-            store_v3(query_sum_2 + j, load_v3(query_sum_2 + j) + query_sum_2_in);
-        }
-        if (linear_part_7) {
-            /* query_sum_4 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(query_sum_4 + j, splat_v3(0.0f));
-            }
-        }
-        /* query = sum_from_state * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-           log_decay_k_low_tile_2)) * 1.4426 ... */
-        const float log_decay_chunk_27 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_28 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_29 = exp2_v3(((log_decay_chunk_27 - load_v3(log_decay_k_tile_2 + j)) +
-                (log_decay_chunk_low_28 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
-            vec_v3 query_sum_4_in = (vec_v3){0};
-            for (int64_t f = 0; f < 64; f++) {
-                const vec_v3 sum_from_state_26 = load_v3(sum_from_state + f * 32 + j);
-                store_v3(query + f * 32 + j, sum_from_state_26 * t_29);
-                query_sum_4_in += sum_from_state_26 * (-(load_v3(query_features + f * 32 + j) * t_29));
-            }
-            store_v3(query_sum_4 + j, load_v3(query_sum_4 + j) + query_sum_4_in);
-        }
-        if (linear_part_7) {
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(row_sum + j, splat_v3(0.0f));
-                store_v3(row_sum_compensation + j, splat_v3(0.0f));
-            }
-        }
-        /* the ranges of t_key that some query of the tile may see */
-        struct attn_range t_key_range[] = {
-            {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
-            {j0 + 1, 0},
-        };
-        const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
-        /* the ranges that every query of the tile sees */
-        struct attn_range t_key_inside[] = {
-            {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
-            {j1, 0},
-        };
-        const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
-        for (int64_t piece = 0; piece < t_key_ranges; piece++) {
-            for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
-                t_key0 += 32) {
-                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                /* k_tile_3 = k, with zeros beyond the last row */
-                transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
                 } else {
                     /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
                 }
-                /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-                transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                    linear_part_2_tile, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                    for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-                /* key_sum_2 = 0.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    store_v3(key_sum_2 + t_key, splat_v3(0.0f));
+                if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
+                    /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+                    transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
+                        linear_part_0_tile, 32);
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                        for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
-                /* key_sum_2 += k_tile_3 * k_tile_3 */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                    vec_v3 key_sum_2_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        key_sum_2_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                            const vec_v3 k_tile_3_30 = load_v3(k_tile_3 + d * 32 + t_key);
-                            key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(key_sum_2 + t_key, load_v3(key_sum_2 + t_key) + key_sum_2_in[vector]);
-                    }
-                }
-                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 key_sum_2_31 = load_v3(key_sum_2 + t_key);
-                    const vec_v3 t_32 = pick_v3(key_sum_2_31 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_2_31));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_3 + d * 32 + t_key, load_v3(k_tile_3 + d * 32 + t_key) * t_32);
-                    }
-                }
-                if (linear_part_7) {
-                    /* score[t_key][j] = sum over d of k_tile_3 * query_features */
-                    dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, k_tile_3, query_features, score);
-                }
-                /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 beta_tile_33 = load_v3(beta_tile + t_key);
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_v3(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_v3(linear_part_2_tile + e * 32 +
-                            t_key) * beta_tile_33));
-                    }
-                }
-                /* score_2[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
-                dot0_v3(round_up(j1 - j0, 8), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score_2);
-                if (dk) {
-                    /* weight = score_2 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
-                       log_decay_k_low_tile_2)) * 1.442695f) */
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    /* query_sum = 0.0f */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 log_decay_k_tile_2_34 = load_v3(log_decay_k_tile_2 + j);
-                        const vec_v3 log_decay_k_low_tile_2_35 = load_v3(log_decay_k_low_tile_2 + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            store_v3(weight + t_key * 32 + j, load_v3(score_2 + t_key * 32 + j) *
-                                exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_34) +
-                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_35)) * 1.442695f));
+                        store_v3(query_sum + j, splat_v3(0.0f));
+                    }
+                    /* query_sum += k_tile * k_tile */
+                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                        vec_v3 query_sum_in[2];
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            query_sum_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
+                                query_sum_in[vector] += k_tile_0 * k_tile_0;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
                         }
                     }
-                }
-                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
-                    t_key1)) { /* the tile is partly outside the mask */
-                    if (dk) {
-                        /* weight = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), weight, 0.0f) */
+                    /* key_features = k * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                                const float query_sum_1 = query_sum[j];
+                                store_v3(key_features + j * 64 + d, load_v3(k + (j0 + j) * k_row + d) * ((query_sum_1 ==
+                                    0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_1))));
+                            }
+                        }
+                    }
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(query_scale + j, load_v3(beta_tile + j));
+                    }
+                    if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
+                        /* query_features = linear_part_0_tile * query_scale */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const vec_v3 query_scale_4 = load_v3(query_scale + j);
+                            for (int64_t e = 0; e < 64; e++) {
+                                store_v3(query_features + e * 32 + j, load_v3(linear_part_0_tile + e * 32 + j) *
+                                    query_scale_4);
+                            }
+                        }
+                    }
+                    /* key_features_turned = key_features, with zeros beyond the last row */
+                    transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32);
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                        for (int64_t d = 0; d < 64; d++) key_features_turned[d * 32 + j] = 0;
+                    /* score[t_key][j] = sum over d of key_features * key_features_turned */
+                    dot7_v3(round_up(j1 - j0, 8), t_key1 - t_key0, key_features, key_features_turned, score);
+                    /* score = score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low -
+                       log_decay_k_low_tile)) * 1.442695f); weight_2 = scor ... */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 log_decay_k_tile_6 = load_v3(log_decay_k_tile + j);
+                        const vec_v3 log_decay_k_low_tile_7 = load_v3(log_decay_k_low_tile + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            const vec_v3 score_5 = load_v3(score + t_key * 32 + j);
+                            const vec_v3 score_new8 = score_5 * exp2_v3(((log_decay_k[(t_key0 + t_key)] -
+                                log_decay_k_tile_6) + (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_7)) *
+                                1.442695f);
+                            store_v3(score + t_key * 32 + j, score_new8);
+                            store_v3(weight_2 + t_key * 32 + j, score_new8 * query_scale[((t_key0 + t_key) - j0)]);
+                        }
+                    }
+                    /* key = key_features * exp2(((log_decay_chunk - log_decay_k) + (log_decay_chunk_low -
+                       log_decay_k_low)) * 1.442695f) */
+                    const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                        n_k - 1), 0)];
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t f = 0; f < 64; f += 8) {
+                            store_v3(key + j * 64 + f, load_v3(key_features + j * 64 + f) * exp2f(((log_decay_chunk_9 -
+                                log_decay_k[(j0 + j)]) + (log_decay_chunk_low_10 - log_decay_k_low[(j0 + j)])) *
+                                1.442695f));
+                        }
+                    }
+                    /* sum_from_state[j][e] = sum over f of key * state */
+                    dot8_v3(j1 - j0, key, state, sum_from_state);
+                    /* query_scale_2 = 1.0f */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                        store_v3(query_scale_2 + t_key, splat_v3(1.0f));
+                    }
+                    /* key_features_3 = (key_features * select((lo() / 32) == 0, 1.0f,
+                       exp2(((log_decay_k - log_decay_chunk) + (log_decay_k_low - log_d ... */
+                    const int t_11 = (j0 / 32) == 0;
+                    const float log_decay_chunk_12 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                    const float t_14 = exp2f(((log_decay_chunk_12 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                        0)]) + (log_decay_chunk_low_13 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                        0)])) * 1.442695f);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t f = 0; f < 64; f += 8) {
+                            store_v3(key_features_3 + t_key * 64 + f, (load_v3(key_features + ((t_key0 + t_key) - j0) *
+                                64 + f) * (t_11 ? 1.0f : exp2f(((log_decay_k[(t_key0 + t_key)] - log_decay_chunk_12) +
+                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_chunk_low_13)) * 1.442695f))) * t_14);
+                        }
+                    }
+                    if (linear_part_3 || linear_part_5) {
+                        /* query[f][j] = sum over e of state * query_features */
+                        dot9_v3(round_up(j1 - j0, 8), state, query_features, query);
+                    }
+                    if (linear_part_5) {
+                        /* query_sum_3 = 0.0f */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            store_v3(query_sum_3 + j, splat_v3(0.0f));
+                        }
+                        /* key_turned = key, with zeros beyond the last row */
+                        transpose_v3(key, 64, j1 - j0, 64, key_turned, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                            for (int64_t f = 0; f < 64; f++) key_turned[f * 32 + j] = 0;
+                    }
+                    if (linear_part_3 || linear_part_5) {
+                        /* query_2 = query * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+                           log_decay_k_low_tile)) * 1.442695f); query ... */
+                        const float log_decay_chunk_16 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                            0)];
+                        const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                            n_k - 1), 0)];
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const vec_v3 t_18 = exp2_v3(((log_decay_chunk_16 - load_v3(log_decay_k_tile + j)) +
+                                (log_decay_chunk_low_17 - load_v3(log_decay_k_low_tile + j))) * 1.442695f);
+                            vec_v3 query_sum_3_in = (vec_v3){0};
+                            for (int64_t f = 0; f < 64; f++) {
+                                const vec_v3 query_15 = load_v3(query + f * 32 + j);
+                                store_v3(query_2 + f * 32 + j, query_15 * t_18);
+                                query_sum_3_in += query_15 * (-load_v3(key_turned + f * 32 + j));
+                            }
+                            store_v3(query_sum_3 + j, load_v3(query_sum_3 + j) + query_sum_3_in);
+                        }
+                    }
+                    /* sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                store_v3(sum + j * 64 + e, splat_v3(0.0f));
+                            }
+                        }
+                    }
+                    if (linear_part_3) {
+                        /* sum_2 = 0.0f */
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                                    store_v3(sum_2 + j * 64 + d, splat_v3(0.0f));
+                                }
+                            }
+                        }
+                    }
+                    if (linear_part_5) {
+                        /* row_sum = 0.0f */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            store_v3(row_sum + j, splat_v3(0.0f));
+                        }
+                    }
+                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                        const int64_t i1 = min(i0 + 32, i_end);
+                        /* q_tile = q, with zeros beyond the last row */
+                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        /* query_sum_4 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            store_v3(query_sum_4 + i, splat_v3(0.0f));
+                        }
+                        /* query_sum_4 += q_tile * q_tile */
+                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                            vec_v3 query_sum_4_in[2];
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                query_sum_4_in[vector] = (vec_v3){0};
+                            }
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                    const vec_v3 q_tile_19 = load_v3(q_tile + d * 32 + i);
+                                    query_sum_4_in[vector] += q_tile_19 * q_tile_19;
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                store_v3(query_sum_4 + i, load_v3(query_sum_4 + i) + query_sum_4_in[vector]);
+                            }
+                        }
+                        if (linear_part_3 || linear_part_5) {
+                            /* score_2[i][j] = sum over e of dout * query_features */
+                            dot10_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                query_features, score_2);
+                        }
+                        /* key_features_4 = (q * select(query_sum_4 == 0.0f, 0.0f,
+                           1.0f / sqrt(query_sum_4))) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                                    const float query_sum_4_20 = query_sum_4[i];
+                                    store_v3(key_features_4 + i * 64 + d, (load_v3(q + m * q_head + (i0 + i) * q_row +
+                                        d) * ((query_sum_4_20 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_4_20)))) *
+                                        0.125f);
+                                }
+                            }
+                        }
+                        /* key_features_turned_2 = key_features, with zeros beyond the last row */
+                        transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned_2, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                            for (int64_t d = 0; d < 64; d++) key_features_turned_2[d * 32 + j] = 0;
+                        /* score_3[i][j] = sum over d of key_features_4 * key_features_turned_2 */
+                        dot7_v3(round_up(j1 - j0, 8), i1 - i0, key_features_4, key_features_turned_2, score_3);
+                        /* weight_3 = score_2 * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                           log_decay_k_low_tile)) * 1.442695f); score_3 =  ... */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const vec_v3 log_decay_k_tile_21 = load_v3(log_decay_k_tile + j);
+                            const vec_v3 log_decay_k_low_tile_22 = load_v3(log_decay_k_low_tile + j);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                const vec_v3 t_23 = exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                    log_decay_k_tile_21) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                    log_decay_k_low_tile_22)) * 1.442695f);
+                                store_v3(weight_3 + i * 32 + j, load_v3(score_2 + i * 32 + j) * t_23);
+                                store_v3(score_3 + i * 32 + j, load_v3(score_3 + i * 32 + j) * t_23);
+                            }
+                        }
+                        /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const ints_v3 t_24 = j0 + j + lane_v3;
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                store_v3(score_3 + i * 32 + j, pick_v3(__builtin_convertvector(t_24 <= ((i0 + i) +
+                                    query_start), mask_v3), load_v3(score_3 + i * 32 + j), splat_v3(0.0f)));
+                            }
+                        }
+                        /* sum[j][e] += sum over i of score_3 * dout */
+                        dot11_v3(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                        /* key_features_5 = (key_features_4 * select((lo() / 32) == 0, 1.0f,
+                           exp2(((log_decay_q - log_decay_chunk) + (log_decay_q_low - log ... */
+                        const int t_25 = (j0 / 32) == 0;
+                        const float log_decay_chunk_26 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_27 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        const float t_28 = exp2f(((log_decay_chunk_26 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                            0)]) + (log_decay_chunk_low_27 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                            0)])) * 1.442695f);
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t f = 0; f < 64; f += 8) {
+                            }
+                        }
+                        if (linear_part_3) {
+                            /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const ints_v3 t_29 = j0 + j + lane_v3;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_v3(weight_3 + i * 32 + j, pick_v3(__builtin_convertvector(t_29 <= ((i0 + i) +
+                                        query_start), mask_v3), load_v3(weight_3 + i * 32 + j), splat_v3(0.0f)));
+                                }
+                            }
+                            /* sum_2[j][d] += sum over i of weight_3 * key_features_4 */
+                            dot12_v3(j1 - j0, i1 - i0, weight_3, key_features_4, sum_2);
+                        }
+                        if (linear_part_5) {
+                            /* score_3 = score_2 * neg(score_3) */
+                            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                        store_v3(score_3 + i * 32 + j, load_v3(score_2 + i * 32 + j) * (-load_v3(score_3
+                                            + i * 32 + j)));
+                                    }
+                                }
+                            }
+                            /* score_3 = select(j <= (i + query_start), score_3, 0.0f); row_sum += score_3 */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const ints_v3 t_30 = j0 + j + lane_v3;
+                                vec_v3 row_sum_in = (vec_v3){0};
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const vec_v3 score_3_31 = load_v3(score_3 + i * 32 + j);
+                                    const vec_v3 score_3_new32 = pick_v3(__builtin_convertvector(t_30 <= ((i0 + i) +
+                                        query_start), mask_v3), score_3_31, splat_v3(0.0f));
+                                    store_v3(score_3 + i * 32 + j, score_3_new32);
+                                    row_sum_in += score_3_new32;
+                                }
+                                store_v3(row_sum + j, load_v3(row_sum + j) + row_sum_in);
+                            }
+                        }
+                    }
+                    /* sum = sum + sum_from_state */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                store_v3(sum + j * 64 + e, load_v3(sum + j * 64 + e) + load_v3(sum_from_state + j * 64 +
+                                    e));
+                            }
+                        }
+                    }
+                    /* corrected[j][e] = query_scale_2[j] * (sum[j][e] - sum over t_key > j of weight_2 *
+                       corrected[t_key][e]) */
+                    dot13_v3(j1 - j0, weight_2 + (j1 - j0 - 1) * (1 + 32), -(1), -(32),
+                        query_scale_2 + (j1 - j0 - 1) * (1), -(1), sum + (j1 - j0 - 1) * (64), -(64),
+                        corrected + (j1 - j0 - 1) * (64), -(64));
+                    if (linear_part_1) {
+                        /* linear_part_1 = corrected */
+                        for (int64_t e = 0; e < 64; e++)
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                                linear_part_1[(t_key0 + t_key) * linear_part_1_row + e] = corrected[t_key * 64 + e];
+                    }
+                    /* key_3 = corrected * query_scale */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                store_v3(key_3 + t_key * 64 + e, load_v3(corrected + t_key * 64 + e) *
+                                    query_scale[((t_key0 + t_key) - j0)]);
+                            }
+                        }
+                    }
+                    if (dv) {
+                        /* key_4 = key_3 */
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                    store_v3(key_4 + j * 64 + e, load_v3(key_3 + ((j0 + j) - t_key0) * 64 + e));
+                                }
+                            }
+                        }
+                        /* dv = key_4 */
+                        for (int64_t e = 0; e < 64; e++)
+                            for (int64_t j = 0; j < j1 - j0; j++)
+                                dv[(j0 + j) * dv_row + e] = key_4[j * 64 + e];
+                    }
+                    if (dbeta_array) {
+                        /* query_3 = 0.0f */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            store_v3(query_3 + t_key, splat_v3(0.0f));
+                        }
+                        /* corrected_turned = corrected, with zeros beyond the last row */
+                        transpose_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                            for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
+                        /* query_3 += corrected_turned * linear_part_0_tile */
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                            vec_v3 query_3_in[2];
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                query_3_in[vector] = (vec_v3){0};
+                            }
+                            for (int64_t e = 0; e < 64; e++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                    query_3_in[vector] += load_v3(corrected_turned + e * 32 + t_key) *
+                                        load_v3(linear_part_0_tile + e * 32 + ((t_key0 + t_key) - j0));
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                store_v3(query_3 + t_key, load_v3(query_3 + t_key) + query_3_in[vector]);
+                            }
+                        }
+                        /* query_scale_3 = select(m == 0, query_3, 0.0f) */
+                        const int t_33 = m == 0;
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            store_v3(query_scale_3 + j, t_33 ? load_v3(query_3 + ((j0 + j) - t_key0)) : splat_v3(0.0f));
+                        }
+                        /* dbeta_array = query_scale_3 */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            dbeta_array[m * n_k + (j0 + j)] = query_scale_3[j];
+                    }
+                    /* key_3 = 0.0f - key_3 */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                store_v3(key_3 + t_key * 64 + e, 0.0f - load_v3(key_3 + t_key * 64 + e));
+                            }
+                        }
+                    }
+                    if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
+                        /* score_4[t_key][j] = sum over e of key_3 * query_features */
+                        dot7_v3(round_up(j1 - j0, 8), t_key1 - t_key0, key_3, query_features, score_4);
+                    }
+                    if (linear_part_2 || linear_part_3) {
+                        /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low -
+                           log_decay_k_low_tile)) * 1.442695f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const vec_v3 log_decay_k_tile_34 = load_v3(log_decay_k_tile + j);
+                            const vec_v3 log_decay_k_low_tile_35 = load_v3(log_decay_k_low_tile + j);
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                store_v3(weight_6 + t_key * 32 + j, load_v3(score_4 + t_key * 32 + j) *
+                                    exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_34) +
+                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_35)) * 1.442695f));
+                            }
+                        }
+                        /* weight_6 = select(j < t_key, weight_6, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             const ints_v3 t_36 = j0 + j + lane_v3;
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_v3(weight + t_key * 32 + j, pick_v3(__builtin_convertvector((t_36 < (t_key0 +
-                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_36), mask_v3),
-                                    load_v3(weight + t_key * 32 + j), splat_v3(0.0f)));
+                                store_v3(weight_6 + t_key * 32 + j, pick_v3(__builtin_convertvector(t_36 < (t_key0 +
+                                    t_key), mask_v3), load_v3(weight_6 + t_key * 32 + j), splat_v3(0.0f)));
                             }
                         }
                     }
-                }
-                if (dk) {
-                    /* sum[d][j] += sum over t_key of k_tile_3 * weight */
-                    if (__builtin_expect((!attn_covers(t_key_inside, t_key_insides, t_key0,
-                        t_key1)) && !finite_v3(k_tile_3, 32, 64, t_key1 - t_key0),
-                        0)) { /* infinity and NaN affect only queries that see them */
-                        dot15_v3(round_up(j1 - j0, 8), t_key1 - t_key0, k_tile_3, weight, sum, sum_compensation);
+                    if (linear_part_2) {
+                        /* sum_3[t_key][d] = sum over j of weight_6 * key_features */
+                        dot14_v3(t_key1 - t_key0, j1 - j0, weight_6, key_features, sum_3);
+                        /* sum_3 = sum_3 */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            mask_v3 in_region[4] = {0};
-                            if (finite_v3(k_tile_3 + t_key * 1, 32, 64, 1)) continue;
-                            const int64_t t_38 = (max(t_key0 + t_key, 0) / 32) * 32;
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_37 = j0 + j + lane_v3;
-                                in_region[j / 8] = __builtin_convertvector((t_37 < (t_key0 + t_key)) & (t_38 <= t_37),
-                                    mask_v3);
+                            for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                                    store_v3(sum_3 + t_key * 64 + d, load_v3(sum_3 + t_key * 64 + d));
+                                }
                             }
-                            add_seen_v3(64, sum, 32, k_tile_3 + t_key * 1, 32, weight + t_key * 32, in_region, j1 - j0);
                         }
-                    } else
-                        dot16_v3(round_up(j1 - j0, 8), t_key1 - t_key0, k_tile_3, weight, sum, sum_compensation);
-                }
-                if (linear_part_7) {
-                    /* score = score_2 * neg(score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
-                       log_decay_k_low_tile_2)) * 1.442695f)) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 log_decay_k_tile_2_39 = load_v3(log_decay_k_tile_2 + j);
-                        const vec_v3 log_decay_k_low_tile_2_40 = load_v3(log_decay_k_low_tile_2 + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            store_v3(score + t_key * 32 + j, load_v3(score_2 + t_key * 32 + j) * (-(load_v3(score +
-                                t_key * 32 + j) * exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_39) +
-                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_40)) * 1.442695f))));
-                        }
+                        /* linear_part_2 = sum_3 */
+                        for (int64_t d = 0; d < 64; d++)
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                                linear_part_2[(t_key0 + t_key) * linear_part_2_row + d] = sum_3[t_key * 64 + d];
                     }
-                }
-                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
-                    t_key1)) { /* the tile is partly outside the mask */
-                    if (linear_part_7) {
-                        /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
+                    if (linear_part_3) {
+                        /* sum_4[j][d] = sum over t_key of weight_6 * key_features */
+                        dot15_v3(j1 - j0, t_key1 - t_key0, weight_6, key_features, sum_4);
+                        /* sum_2_turned = sum_2, with zeros beyond the last row */
+                        transpose_v3(sum_2, 64, j1 - j0, 64, sum_2_turned, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                            for (int64_t d = 0; d < 64; d++) sum_2_turned[d * 32 + j] = 0;
+                        /* sum_4_turned = sum_4, with zeros beyond the last row */
+                        transpose_v3(sum_4, 64, j1 - j0, 64, sum_4_turned, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                            for (int64_t d = 0; d < 64; d++) sum_4_turned[d * 32 + j] = 0;
+                        /* query_sum_5 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_41 = j0 + j + lane_v3;
+                            store_v3(query_sum_5 + j, splat_v3(0.0f));
+                        }
+                        /* sum_2_turned = (query_2 + sum_2_turned) + sum_4_turned;
+                           query_sum_5 += sum_2_turned * (k_tile * select(query_sum == 0.0f, 0.0f,  ... */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const vec_v3 query_sum_39 = load_v3(query_sum + j);
+                            const vec_v3 t_40 = sqrt_v3(query_sum_39);
+                            const vec_v3 t_41 = pick_v3(query_sum_39 == 0.0f, splat_v3(0.0f),
+                                (-((1.0f / t_40) * (0.5f / t_40))) / t_40);
+                            vec_v3 query_sum_5_in = (vec_v3){0};
+                            for (int64_t d = 0; d < 64; d++) {
+                                const vec_v3 sum_2_turned_37 = load_v3(sum_2_turned + d * 32 + j);
+                                const vec_v3 sum_2_turned_new38 = (load_v3(query_2 + d * 32 + j) + sum_2_turned_37) +
+                                    load_v3(sum_4_turned + d * 32 + j);
+                                store_v3(sum_2_turned + d * 32 + j, sum_2_turned_new38);
+                                query_sum_5_in += sum_2_turned_new38 * (load_v3(k_tile + d * 32 + j) * t_41);
+                            }
+                            store_v3(query_sum_5 + j, load_v3(query_sum_5 + j) + query_sum_5_in);
+                        }
+                        /* sum_2_turned = (sum_2_turned * select(query_sum == 0.0f, 0.0f,
+                           1.0f / sqrt(query_sum))) + (query_sum_5 * (k_tile * 2.0f)) */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const vec_v3 query_sum_42 = load_v3(query_sum + j);
+                            const vec_v3 t_43 = pick_v3(query_sum_42 == 0.0f, splat_v3(0.0f),
+                                1.0f / sqrt_v3(query_sum_42));
+                            const vec_v3 query_sum_5_44 = load_v3(query_sum_5 + j);
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_v3(sum_2_turned + d * 32 + j, (load_v3(sum_2_turned + d * 32 + j) * t_43) +
+                                    (query_sum_5_44 * (load_v3(k_tile + d * 32 + j) * 2.0f)));
+                            }
+                        }
+                        /* linear_part_3 = sum_2_turned, transposed back */
+                        transpose_out_v3(sum_2_turned, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
+                            linear_part_3_row);
+                    }
+                    if (linear_part_4) {
+                        /* weight_7 = score_4 * score */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_v3(score + t_key * 32 + j, pick_v3(__builtin_convertvector((t_41 < (t_key0 +
-                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_41), mask_v3),
-                                    load_v3(score + t_key * 32 + j), splat_v3(0.0f)));
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                    store_v3(weight_7 + t_key * 32 + j, load_v3(score_4 + t_key * 32 + j) *
+                                        load_v3(score + t_key * 32 + j));
+                                }
+                            }
+                        }
+                        /* row_sum_2 = 0.0f */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            store_v3(row_sum_2 + t_key, splat_v3(0.0f));
+                        }
+                        /* weight_7 = select(j < t_key, weight_7, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const ints_v3 t_45 = j0 + j + lane_v3;
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                store_v3(weight_7 + t_key * 32 + j, pick_v3(__builtin_convertvector(t_45 < (t_key0 +
+                                    t_key), mask_v3), load_v3(weight_7 + t_key * 32 + j), splat_v3(0.0f)));
+                            }
+                        }
+                        /* weight_7_turned = weight_7, with zeros beyond the last row */
+                        transpose_v3(weight_7, 32, t_key1 - t_key0, j1 - j0, weight_7_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                            for (int64_t j = 0; j < j1 - j0; j++) weight_7_turned[j * 32 + t_key] = 0;
+                        /* row_sum_2 += weight_7_turned */
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                            vec_v3 row_sum_2_in[2];
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                row_sum_2_in[vector] = (vec_v3){0};
+                            }
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                    row_sum_2_in[vector] += load_v3(weight_7_turned + j * 32 + t_key);
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                store_v3(row_sum_2 + t_key, load_v3(row_sum_2 + t_key) + row_sum_2_in[vector]);
+                            }
+                        }
+                        /* row_sum_2 = row_sum_2 */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            store_v3(row_sum_2 + t_key, load_v3(row_sum_2 + t_key));
+                        }
+                        /* linear_part_4 = row_sum_2 */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                            linear_part_4[(t_key0 + t_key)] = row_sum_2[t_key];
+                    }
+                    if (linear_part_5) {
+                        /* score = score_4 * neg(score) */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                    store_v3(score + t_key * 32 + j, load_v3(score_4 + t_key * 32 + j) * (-load_v3(score
+                                        + t_key * 32 + j)));
+                                }
+                            }
+                        }
+                        /* row_sum_3 = 0.0f */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            store_v3(row_sum_3 + j, splat_v3(0.0f));
+                        }
+                        /* score = select(j < t_key, score, 0.0f); row_sum_3 += score */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            const ints_v3 t_46 = j0 + j + lane_v3;
+                            vec_v3 row_sum_3_in = (vec_v3){0};
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                const vec_v3 score_47 = load_v3(score + t_key * 32 + j);
+                                const vec_v3 score_new48 = pick_v3(__builtin_convertvector(t_46 < (t_key0 + t_key),
+                                    mask_v3), score_47, splat_v3(0.0f));
+                                store_v3(score + t_key * 32 + j, score_new48);
+                                row_sum_3_in += score_new48;
+                            }
+                            store_v3(row_sum_3 + j, load_v3(row_sum_3 + j) + row_sum_3_in);
+                        }
+                        /* row_sum = (row_sum + query_sum_3) + row_sum_3 */
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            store_v3(row_sum + j, (load_v3(row_sum + j) + load_v3(query_sum_3 + j)) + load_v3(row_sum_3
+                                + j));
+                        }
+                        /* linear_part_5 = row_sum */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            linear_part_5[(j0 + j)] = row_sum[j];
+                    }
+                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) < 0.5f, p ... */
+                    const float t_49 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
+                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+                    const float t_50 = powf(2.7182818f, t_49);
+                    const int t_51 = t_50 < 0.5f;
+                    const float t_52 = t_51 ? t_50 : 1.0f;
+                    const float t_53 = t_51 ? 0.0f : (-expm1f(t_49));
+                    for (int64_t f = 0; f < 64; f += 8) {
+                        store_v3(kept_share + f, splat_v3(t_52));
+                        store_v3(lost_share + f, splat_v3(t_53));
+                    }
+                    /* state = (state * kept_share) - (state * lost_share) */
+                    for (int64_t f = 0; f < 64; f++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                const vec_v3 state_54 = load_v3(state + f * 64 + e);
+                                store_v3(state + f * 64 + e, (state_54 * kept_share[f]) - (state_54 * lost_share[f]));
                             }
                         }
                     }
-                }
-                if (linear_part_7) {
-                    /* row_sum += score */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                        vec_v3 row_sum_in[2];
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            row_sum_in[vector] = (vec_v3){0};
-                        }
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                row_sum_in[vector] += load_v3(score + t_key * 32 + j);
+                    {
+                        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                            const int64_t i1 = min(i0 + 32, i_end);
+                            /* q_tile_2 = q, with zeros beyond the last row */
+                            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                                for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
+                            /* query_sum_6 = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                store_v3(query_sum_6 + i, splat_v3(0.0f));
                             }
-                        }
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            add_v3(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v3(1));
+                            /* query_sum_6 += q_tile_2 * q_tile_2 */
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                                vec_v3 query_sum_6_in[2];
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                    query_sum_6_in[vector] = (vec_v3){0};
+                                }
+                                for (int64_t d = 0; d < 64; d++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                        const vec_v3 q_tile_2_55 = load_v3(q_tile_2 + d * 32 + i);
+                                        query_sum_6_in[vector] += q_tile_2_55 * q_tile_2_55;
+                                    }
+                                }
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                    store_v3(query_sum_6 + i, load_v3(query_sum_6 + i) + query_sum_6_in[vector]);
+                                }
+                            }
+                            /* key_features_7 = (q * select(query_sum_6 == 0.0f, 0.0f,
+                               1.0f / sqrt(query_sum_6))) * 0.125f */
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                                    UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                                        const float query_sum_6_56 = query_sum_6[i];
+                                        store_v3(key_features_7 + i * 64 + d, (load_v3(q + m * q_head + (i0 + i) * q_row
+                                            + d) * ((query_sum_6_56 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_6_56)))) *
+                                            0.125f);
+                                    }
+                                }
+                            }
+                            /* key_features_8 = (key_features_7 * select((lo() / 32) == 0, 1.0f,
+                               exp2(((log_decay_q - log_decay_chunk) + (log_decay_q_low - log ... */
+                            const int t_57 = (j0 / 32) == 0;
+                            const float log_decay_chunk_58 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_59 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            const float t_60 = exp2f(((log_decay_chunk_58 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                                0)]) + (log_decay_chunk_low_59 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                                0)])) * 1.442695f);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                for (int64_t f = 0; f < 64; f += 8) {
+                                    store_v3(key_features_8 + i * 64 + f, (load_v3(key_features_7 + i * 64 + f) * (t_57
+                                        ? 1.0f : exp2f((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                        log_decay_chunk_58) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                        log_decay_chunk_low_59)) * 1.442695f))) * t_60);
+                                }
+                            }
+                            /* state[f][e] += sum over i of key_features_8 * dout */
+                            dot16_v3(i1 - i0, key_features_8, dout + m * dout_head + i0 * dout_row, dout_row, state);
                         }
                     }
+                    /* state[f][e] += sum over t_key of key_features_3 * key_3 */
+                    dot17_v3(t_key1 - t_key0, key_features_3, key_3, state);
                 }
             }
-        }
-        if (dk) {
-            /* query_sum_3 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(query_sum_3 + j, splat_v3(0.0f));
-            }
-            /* linear_part_5_tile = (linear_part_5_tile + query) + sum;
-               query_sum_3 += linear_part_5_tile * (k_tile_2 * select(query_sum == 0.0 ... */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 query_sum_44 = load_v3(query_sum + j);
-                const vec_v3 t_45 = sqrt_v3(query_sum_44);
-                const vec_v3 t_46 = pick_v3(query_sum_44 == 0.0f, splat_v3(0.0f),
-                    (-((1.0f / t_45) * (0.5f / t_45))) / t_45);
-                vec_v3 query_sum_3_in = (vec_v3){0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 linear_part_5_tile_42 = load_v3(linear_part_5_tile + d * 32 + j);
-                    const vec_v3 linear_part_5_tile_new43 = (linear_part_5_tile_42 + load_v3(query + d * 32 + j)) +
-                        load_v3(sum + d * 32 + j);
-                    store_v3(linear_part_5_tile + d * 32 + j, linear_part_5_tile_new43);
-                    query_sum_3_in += linear_part_5_tile_new43 * (load_v3(k_tile_2 + d * 32 + j) * t_46);
-                }
-                store_v3(query_sum_3 + j, load_v3(query_sum_3 + j) + query_sum_3_in);
-            }
-            /* k_tile_2 = (((linear_part_4_tile * select(query_sum == 0.0f, 0.0f,
-               1.0f / sqrt(query_sum))) + (query_sum_2 * (k_tile_2 * 2.0f))) ... */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 query_sum_47 = load_v3(query_sum + j);
-                const vec_v3 t_48 = pick_v3(query_sum_47 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_47));
-                const vec_v3 query_sum_2_49 = load_v3(query_sum_2 + j);
-                const vec_v3 query_sum_3_51 = load_v3(query_sum_3 + j);
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_v3 t_50 = load_v3(k_tile_2 + d * 32 + j) * 2.0f;
-                    store_v3(k_tile_2 + d * 32 + j, (((load_v3(linear_part_4_tile + d * 32 + j) * t_48) +
-                        (query_sum_2_49 * t_50)) + (load_v3(linear_part_5_tile + d * 32 + j) * t_48)) + (query_sum_3_51
-                        * t_50));
-                }
-            }
-        }
-        if (linear_part_7) {
-            /* linear_part_6_tile = (linear_part_6_tile + query_sum_4) + row_sum */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(linear_part_6_tile + j, (load_v3(linear_part_6_tile + j) + load_v3(query_sum_4 + j)) +
-                    load_v3(row_sum + j));
-            }
-            /* linear_part_7 = linear_part_6_tile */
-            for (int64_t j = 0; j < j1 - j0; j++)
-                linear_part_7[(j0 + j)] = linear_part_6_tile[j];
-        }
-        if (dk) {
-            /* dk = k_tile_2, transposed back */
-            transpose_out_v3(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
         }
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void gated_deltanet_linear_linear_part_7_dk_v3(const struct call *call, int64_t task,
-    struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_7_dk_begin_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_7_dk_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_7_dk_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_7_dk_queries_v3(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v3 static void gated_deltanet_linear_dbeta_dlog_decay_k_v3(const struct call *call, int64_t task,
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(const struct call *call, int64_t task,
     unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
-    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
-    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
-        + m) * call->dlog_decay_k_at.head : NULL;
-    float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
-    float *const linear_part_7_tile = (float *)(void *)(work + 128); /* [j: 32] */
-    float *const linear_part_8_tile = (float *)(void *)(work + 256); /* [j: 32] */
-    if (dbeta_array) {
-        /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            linear_part_3_tile[j] = j < j1 - j0 ? linear_part_3[(j0 + j)] : 0;
-    }
-    if (dlog_decay_k) {
-        /* linear_part_7_tile = linear_part_7, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            linear_part_7_tile[j] = j < j1 - j0 ? linear_part_7[(j0 + j)] : 0;
-        /* linear_part_8_tile = linear_part_8, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            linear_part_8_tile[j] = j < j1 - j0 ? linear_part_8[(j0 + j)] : 0;
-    }
-    /* linear_part_3_tile = select(m == 0, linear_part_3_tile, 0.0f); linear_part_7_tile = select(m == 0,
-       linear_part_7_tile + linear_p ... */
-    const int t_0 = m == 0;
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
-        store_v3(linear_part_3_tile + j, t_0 ? load_v3(linear_part_3_tile + j) : splat_v3(0.0f));
-        store_v3(linear_part_7_tile + j, t_0 ? load_v3(linear_part_7_tile + j) + load_v3(linear_part_8_tile + j) :
-            splat_v3(0.0f));
-    }
-    if (dbeta_array) {
-        /* dbeta_array = linear_part_3_tile */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dbeta_array[(j0 + j)] = linear_part_3_tile[j];
-    }
-    if (dlog_decay_k) {
-        /* dlog_decay_k = linear_part_7_tile */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dlog_decay_k[(j0 + j)] = linear_part_7_tile[j];
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
+        * call->linear_part_1_at.head : NULL;
+    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + b * call->linear_part_3_at.batch + g
+        * call->linear_part_3_at.head : NULL;
+    const int64_t linear_part_3_row = call->linear_part_3_at.row;
+    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
+    float *const key_features_2 = (float *)(void *)(work + 24704); /* [j: 32, f: 64] */
+    float *const query_scale = (float *)(void *)(work + 32896); /* [j: 32] */
+    float *const key_features_3 = (float *)(void *)(work + 33024); /* [j: 32, e: 64] */
+    float *const sum_from_state = (float *)(void *)(work + 41216); /* [f: 64, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 49408); /* [f: 64, t_key: 32] */
+    float *const query_4 = (float *)(void *)(work + 57600); /* [d: 64, t_key: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 32896); /* [t_key: 32] */
+    float *const query_5 = (float *)(void *)(work + 49408); /* [d: 64, t_key: 32] */
+    float *const query_6 = (float *)(void *)(work + 65792); /* [d: 64, j: 32] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const query_sum_4 = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const query_scale_3 = (float *)(void *)(work + 32896); /* [j: 32] */
+    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + g * members
+        * call->dlog_decay_k_at.head : NULL;
+    const int64_t dlog_decay_k_head = call->dlog_decay_k_at.head;
+    float *const query_sum_5 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(work + 41216); /* [f: 64, i: 32] */
+    float *const query_7 = (float *)(void *)(work + 49408); /* [f: 64, i: 32] */
+    float *const score = (float *)(void *)(work + 57600); /* [i: 32, j: 32] */
+    float *const key_features_3_turned = (float *)(void *)(work + 61696); /* [e: 64, j: 32] */
+    float *const weight = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
+    float *const sum = (float *)(void *)(work + 65792); /* [i: 32, d: 64] */
+    float *const query_sum_6 = (float *)(void *)(work + 32896); /* [i: 32] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_head = call->p.dq.head;
+    float *const key_features_4 = (float *)(void *)(work + 49408); /* [i: 32, d: 64] */
+    float *const score_2 = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
+    float *const key_features_turned = (float *)(void *)(work + 65792); /* [d: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const query_sum_7 = (float *)(void *)(work + 32896); /* [i: 32] */
+    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
+        * call->dlog_decay_q_at.head : NULL;
+    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
+    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const k_tile = (float *)(void *)(work + 73984); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 82176); /* [j: 32] */
+    float *const linear_part_1_tile = (float *)(void *)(work + 49408); /* [e: 64, t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(work + 65792); /* [d: 64, t_key: 32] */
+    float *const linear_part_3_tile = (float *)(void *)(work + 82304); /* [d: 64, j: 32] */
+    float *const key_turned = (float *)(void *)(work + 49408); /* [f: 64, t_key: 32] */
+    float *const linear_part_4_tile = (float *)(void *)(work + 90496); /* [t_key: 32] */
+    float *const linear_part_5_tile = (float *)(void *)(work + 90624); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 90752); /* [d: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(work + 49408); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 90496); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 98944); /* [i: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 99072); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 99200); /* [j: 32] */
+    float *const sum_turned = (float *)(void *)(work + 99328); /* [d: 64, i: 32] */
+    float *const weight_2_turned = (float *)(void *)(work + 57600); /* [j: 32, i: 32] */
+    float *const key_features_4_turned = (float *)(void *)(work + 57600); /* [f: 64, i: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + f * 64 + e, splat_v3(0.0f));
+                }
+            }
+        }
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+                } else {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+                }
+                if (dk) {
+                    /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
+                    transpose_v3(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
+                        linear_part_3_tile, 32);
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                        for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
+                }
+                if (dlog_decay_k) {
+                    /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        linear_part_5_tile[j] = j < j1 - j0 ? linear_part_5[(j0 + j)] : 0;
+                }
+                /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    if (dk || dlog_decay_k) {
+                        /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
+                        transpose_v3(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0, 64,
+                            linear_part_1_tile, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                            for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
+                    }
+                    if (dk) {
+                        /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+                        transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
+                            linear_part_2_tile, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                            for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
+                    }
+                    if (dlog_decay_k) {
+                        /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
+                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                            linear_part_4_tile[t_key] = t_key < t_key1 - t_key0 ? linear_part_4[(t_key0 + t_key)] : 0;
+                    }
+                    /* query_sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(query_sum + j, splat_v3(0.0f));
+                    }
+                    /* query_sum += k_tile * k_tile */
+                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                        vec_v3 query_sum_in[2];
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            query_sum_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
+                                query_sum_in[vector] += k_tile_0 * k_tile_0;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
+                        }
+                    }
+                    /* key_features = k * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                                const float query_sum_1 = query_sum[j];
+                                store_v3(key_features + j * 64 + d, load_v3(k + (j0 + j) * k_row + d) * ((query_sum_1 ==
+                                    0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_1))));
+                            }
+                        }
+                    }
+                    /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k) + (log_decay_chunk_low -
+                       log_decay_k_low)) * 1.442695f) */
+                    const float log_decay_chunk_2 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_3 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                        n_k - 1), 0)];
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t f = 0; f < 64; f += 8) {
+                            store_v3(key_features_2 + j * 64 + f, load_v3(key_features + j * 64 + f) *
+                                exp2f(((log_decay_chunk_2 - log_decay_k[(j0 + j)]) + (log_decay_chunk_low_3 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                        }
+                    }
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(query_scale + j, load_v3(beta_tile + j));
+                    }
+                    /* key_features_3 = linear_part_0 * query_scale */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                store_v3(key_features_3 + j * 64 + e, load_v3(linear_part_0 + (j0 + j) *
+                                    linear_part_0_row + e) * query_scale[j]);
+                            }
+                        }
+                    }
+                    if (dk || dlog_decay_k) {
+                        /* linear_part_1_tile = 0.0f - (linear_part_1_tile * query_scale) */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            const vec_v3 query_scale_4 = load_v3(query_scale + ((t_key0 + t_key) - j0));
+                            for (int64_t e = 0; e < 64; e++) {
+                                store_v3(linear_part_1_tile + e * 32 + t_key,
+                                    0.0f - (load_v3(linear_part_1_tile + e * 32 + t_key) * query_scale_4));
+                            }
+                        }
+                        /* sum_from_state[f][t_key] = sum over e of state * linear_part_1_tile */
+                        dot9_v3(round_up(t_key1 - t_key0, 8), state, linear_part_1_tile, sum_from_state);
+                    }
+                    if (dk) {
+                        /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
+                           exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 ... */
+                        const int t_5 = (j0 / 32) == 0;
+                        const float log_decay_chunk_6 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            const vec_v3 t_8 = t_5 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + ((t_key0 +
+                                t_key) - j0)) - log_decay_chunk_6) + (load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key)
+                                - j0)) - log_decay_chunk_low_7)) * 1.442695f);
+                            for (int64_t f = 0; f < 64; f++) {
+                                store_v3(query_2 + f * 32 + t_key, load_v3(sum_from_state + f * 32 + t_key) * t_8);
+                            }
+                        }
+                        /* query_sum_3 = 0.0f */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            store_v3(query_sum_3 + t_key, splat_v3(0.0f));
+                        }
+                        /* linear_part_2_tile = query_2 + linear_part_2_tile;
+                           query_4 = linear_part_2_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(qu ... */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            const vec_v3 query_sum_11 = load_v3(query_sum + ((t_key0 + t_key) - j0));
+                            const mask_v3 t_12 = query_sum_11 == 0.0f;
+                            const vec_v3 t_13 = sqrt_v3(query_sum_11);
+                            const vec_v3 t_14 = 1.0f / t_13;
+                            const vec_v3 t_15 = pick_v3(t_12, splat_v3(0.0f), t_14);
+                            const vec_v3 t_16 = pick_v3(t_12, splat_v3(0.0f), (-(t_14 * (0.5f / t_13))) / t_13);
+                            vec_v3 query_sum_3_in = (vec_v3){0};
+                            for (int64_t d = 0; d < 64; d++) {
+                                const vec_v3 linear_part_2_tile_9 = load_v3(linear_part_2_tile + d * 32 + t_key);
+                                const vec_v3 linear_part_2_tile_new10 = load_v3(query_2 + d * 32 + t_key) +
+                                    linear_part_2_tile_9;
+                                store_v3(linear_part_2_tile + d * 32 + t_key, linear_part_2_tile_new10);
+                                store_v3(query_4 + d * 32 + t_key, linear_part_2_tile_new10 * t_15);
+                                query_sum_3_in += linear_part_2_tile_new10 * (load_v3(k_tile + d * 32 + ((t_key0 +
+                                    t_key) - j0)) * t_16);
+                            }
+                            store_v3(query_sum_3 + t_key, load_v3(query_sum_3 + t_key) + query_sum_3_in);
+                        }
+                        /* query_5 = query_sum_3 * (k_tile * 2.0f) */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            const vec_v3 query_sum_3_17 = load_v3(query_sum_3 + t_key);
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_v3(query_5 + d * 32 + t_key, query_sum_3_17 * (load_v3(k_tile + d * 32 + ((t_key0
+                                    + t_key) - j0)) * 2.0f));
+                            }
+                        }
+                        /* query_6 = (query_4 + query_5) + linear_part_3_tile */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                    store_v3(query_6 + d * 32 + j, (load_v3(query_4 + d * 32 + ((j0 + j) - t_key0)) +
+                                        load_v3(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v3(linear_part_3_tile +
+                                        d * 32 + j));
+                                }
+                            }
+                        }
+                        /* dk = query_6, transposed back */
+                        transpose_out_v3(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+                    }
+                    if (dlog_decay_k) {
+                        /* query_sum_4 = 0.0f */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            store_v3(query_sum_4 + t_key, splat_v3(0.0f));
+                        }
+                        /* key_turned = key_features, with zeros beyond the last row */
+                        transpose_v3(key_features, 64, t_key1 - t_key0, 64, key_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                            for (int64_t f = 0; f < 64; f++) key_turned[f * 32 + t_key] = 0;
+                        /* query_sum_4 += sum_from_state * (key_turned * select((lo() / 32) == 0, 0.0f,
+                           exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log ... */
+                        const int t_18 = (j0 / 32) == 0;
+                        const float log_decay_chunk_19 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            const vec_v3 t_21 = t_18 ? splat_v3(0.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + ((t_key0
+                                + t_key) - j0)) - log_decay_chunk_19) + (load_v3(log_decay_k_low_tile_2 + ((t_key0 +
+                                t_key) - j0)) - log_decay_chunk_low_20)) * 1.442695f);
+                            vec_v3 query_sum_4_in = (vec_v3){0};
+                            for (int64_t f = 0; f < 64; f++) {
+                                query_sum_4_in += load_v3(sum_from_state + f * 32 + t_key) * (load_v3(key_turned + f *
+                                    32 + t_key) * t_21);
+                            }
+                            store_v3(query_sum_4 + t_key, load_v3(query_sum_4 + t_key) + query_sum_4_in);
+                        }
+                        /* query_sum_4 = query_sum_4 + linear_part_4_tile */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            store_v3(query_sum_4 + t_key, load_v3(query_sum_4 + t_key) + load_v3(linear_part_4_tile +
+                                t_key));
+                        }
+                        /* query_scale_3 = select(m == 0, query_sum_4 + linear_part_5_tile, 0.0f) */
+                        const int t_22 = m == 0;
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            store_v3(query_scale_3 + j, t_22 ? load_v3(query_sum_4 + ((j0 + j) - t_key0)) +
+                                load_v3(linear_part_5_tile + j) : splat_v3(0.0f));
+                        }
+                        /* dlog_decay_k = query_scale_3 */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            dlog_decay_k[m * dlog_decay_k_head + (j0 + j)] = query_scale_3[j];
+                    }
+                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                        const int64_t i1 = min(i0 + 32, i_end);
+                        if (dq || dlog_decay_q) {
+                            /* q_tile = q, with zeros beyond the last row */
+                            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                            /* dout_tile = dout, with zeros beyond the last row */
+                            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                                for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+                            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+                            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+                            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+                            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 +
+                                    i)] : 0;
+                            /* query_sum_5 = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                store_v3(query_sum_5 + i, splat_v3(0.0f));
+                            }
+                            /* sum_from_state_2[f][i] = sum over e of state * dout_tile */
+                            dot9_v3(round_up(i1 - i0, 8), state, dout_tile, sum_from_state_2);
+                        }
+                        if (dq) {
+                            /* query_7 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
+                               exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
+                            const int t_23 = (j0 / 32) == 0;
+                            const float log_decay_chunk_24 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_25 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                const vec_v3 t_26 = t_23 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
+                                    log_decay_chunk_24) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_25))
+                                    * 1.442695f);
+                                for (int64_t f = 0; f < 64; f++) {
+                                    store_v3(query_7 + f * 32 + i, load_v3(sum_from_state_2 + f * 32 + i) * t_26);
+                                }
+                            }
+                        }
+                        if (dq || dlog_decay_q) {
+                            /* key_features_3_turned = key_features_3, with zeros beyond the last row */
+                            transpose_v3(key_features_3, 64, j1 - j0, 64, key_features_3_turned, 32);
+                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                                for (int64_t e = 0; e < 64; e++) key_features_3_turned[e * 32 + j] = 0;
+                            /* score[i][j] = sum over e of dout * key_features_3_turned */
+                            dot10_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                key_features_3_turned, score);
+                        }
+                        if (dq) {
+                            /* weight = score * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low -
+                               log_decay_k_low_tile_2)) * 1.442695f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const vec_v3 log_decay_k_tile_2_27 = load_v3(log_decay_k_tile_2 + j);
+                                const vec_v3 log_decay_k_low_tile_2_28 = load_v3(log_decay_k_low_tile_2 + j);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_v3(weight + i * 32 + j, load_v3(score + i * 32 + j) * exp2_v3((((log_decay_q[m
+                                        * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_2_27) + ((log_decay_q_low[m *
+                                        log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_2_28)) * 1.442695f));
+                                }
+                            }
+                            /* weight = select(j <= (i + query_start), weight, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const ints_v3 t_29 = j0 + j + lane_v3;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_v3(weight + i * 32 + j, pick_v3(__builtin_convertvector(t_29 <= ((i0 + i) +
+                                        query_start), mask_v3), load_v3(weight + i * 32 + j), splat_v3(0.0f)));
+                                }
+                            }
+                            /* sum[i][d] = sum over j of weight * key_features */
+                            dot14_v3(i1 - i0, j1 - j0, weight, key_features, sum);
+                            /* sum_turned = sum, with zeros beyond the last row */
+                            transpose_v3(sum, 64, i1 - i0, 64, sum_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                                for (int64_t d = 0; d < 64; d++) sum_turned[d * 32 + i] = 0;
+                        }
+                        if (dq || dlog_decay_q) {
+                            /* query_sum_5 += q_tile * q_tile; sum_turned = query_7 + sum_turned */
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                                vec_v3 query_sum_5_in[2];
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                    query_sum_5_in[vector] = (vec_v3){0};
+                                }
+                                for (int64_t d = 0; d < 64; d++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                        const vec_v3 q_tile_30 = load_v3(q_tile + d * 32 + i);
+                                        query_sum_5_in[vector] += q_tile_30 * q_tile_30;
+                                        store_v3(sum_turned + d * 32 + i, load_v3(query_7 + d * 32 + i) +
+                                            load_v3(sum_turned + d * 32 + i));
+                                    }
+                                }
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                    store_v3(query_sum_5 + i, load_v3(query_sum_5 + i) + query_sum_5_in[vector]);
+                                }
+                            }
+                        }
+                        if (dq) {
+                            /* query_sum_6 = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                store_v3(query_sum_6 + i, splat_v3(0.0f));
+                            }
+                            /* query_sum_6 += sum_turned * ((q_tile * select(query_sum_5 == 0.0f, 0.0f,
+                               neg((1.0f / sqrt(query_sum_5)) * (0.5f / sqrt(query_sum ... */
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                const vec_v3 query_sum_5_31 = load_v3(query_sum_5 + i);
+                                const vec_v3 t_32 = sqrt_v3(query_sum_5_31);
+                                const vec_v3 t_33 = pick_v3(query_sum_5_31 == 0.0f, splat_v3(0.0f),
+                                    (-((1.0f / t_32) * (0.5f / t_32))) / t_32);
+                                vec_v3 query_sum_6_in = (vec_v3){0};
+                                for (int64_t d = 0; d < 64; d++) {
+                                    query_sum_6_in += load_v3(sum_turned + d * 32 + i) * ((load_v3(q_tile + d * 32 + i)
+                                        * t_33) * 0.125f);
+                                }
+                                store_v3(query_sum_6 + i, load_v3(query_sum_6 + i) + query_sum_6_in);
+                            }
+                            /* q_tile = (sum_turned * (select(query_sum_5 == 0.0f, 0.0f,
+                               1.0f / sqrt(query_sum_5)) * 0.125f)) + (query_sum_6 * (q_tile * 2.0f)) */
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                const vec_v3 query_sum_5_34 = load_v3(query_sum_5 + i);
+                                const vec_v3 t_35 = pick_v3(query_sum_5_34 == 0.0f, splat_v3(0.0f),
+                                    1.0f / sqrt_v3(query_sum_5_34)) * 0.125f;
+                                const vec_v3 query_sum_6_36 = load_v3(query_sum_6 + i);
+                                for (int64_t d = 0; d < 64; d++) {
+                                    store_v3(q_tile + d * 32 + i, (load_v3(sum_turned + d * 32 + i) * t_35) +
+                                        (query_sum_6_36 * (load_v3(q_tile + d * 32 + i) * 2.0f)));
+                                }
+                            }
+                            /* dq = q_tile, transposed back */
+                            transpose_out_v3(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                        }
+                        if (dlog_decay_q) {
+                            /* key_features_4 = (q * select(query_sum_5 == 0.0f, 0.0f,
+                               1.0f / sqrt(query_sum_5))) * 0.125f */
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                for (int64_t d_first = 0; d_first < 64; d_first += 16) {
+                                    UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                                        const float query_sum_5_37 = query_sum_5[i];
+                                        store_v3(key_features_4 + i * 64 + d, (load_v3(q + m * q_head + (i0 + i) * q_row
+                                            + d) * ((query_sum_5_37 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_5_37)))) *
+                                            0.125f);
+                                    }
+                                }
+                            }
+                            /* key_features_turned = key_features, with zeros beyond the last row */
+                            transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32);
+                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                                for (int64_t d = 0; d < 64; d++) key_features_turned[d * 32 + j] = 0;
+                            /* score_2[i][j] = sum over d of key_features_4 * key_features_turned */
+                            dot7_v3(round_up(j1 - j0, 8), i1 - i0, key_features_4, key_features_turned, score_2);
+                            /* score_2 = score * (score_2 * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low
+                               - log_decay_k_low_tile_2)) * 1.442695f)) */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const vec_v3 log_decay_k_tile_2_38 = load_v3(log_decay_k_tile_2 + j);
+                                const vec_v3 log_decay_k_low_tile_2_39 = load_v3(log_decay_k_low_tile_2 + j);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_v3(score_2 + i * 32 + j, load_v3(score + i * 32 + j) * (load_v3(score_2 + i *
+                                        32 + j) * exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                        log_decay_k_tile_2_38) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)])
+                                        - log_decay_k_low_tile_2_39)) * 1.442695f)));
+                                }
+                            }
+                            /* row_sum = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                store_v3(row_sum + i, splat_v3(0.0f));
+                            }
+                            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const ints_v3 t_40 = j0 + j + lane_v3;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_v3(score_2 + i * 32 + j, pick_v3(__builtin_convertvector(t_40 <= ((i0 + i) +
+                                        query_start), mask_v3), load_v3(score_2 + i * 32 + j), splat_v3(0.0f)));
+                                }
+                            }
+                            /* weight_2_turned = score_2, with zeros beyond the last row */
+                            transpose_v3(score_2, 32, i1 - i0, j1 - j0, weight_2_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                                for (int64_t j = 0; j < j1 - j0; j++) weight_2_turned[j * 32 + i] = 0;
+                            /* row_sum += weight_2_turned */
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                                vec_v3 row_sum_in[2];
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                    row_sum_in[vector] = (vec_v3){0};
+                                }
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                        row_sum_in[vector] += load_v3(weight_2_turned + j * 32 + i);
+                                    }
+                                }
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                    store_v3(row_sum + i, load_v3(row_sum + i) + row_sum_in[vector]);
+                                }
+                            }
+                            /* query_sum_7 = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                store_v3(query_sum_7 + i, splat_v3(0.0f));
+                            }
+                            /* key_features_4_turned = key_features_4, with zeros beyond the last row */
+                            transpose_v3(key_features_4, 64, i1 - i0, 64, key_features_4_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                                for (int64_t f = 0; f < 64; f++) key_features_4_turned[f * 32 + i] = 0;
+                            /* query_sum_7 += sum_from_state_2 * (key_features_4_turned * select((lo() / 32) == 0, 0.0f,
+                               exp2(((log_decay_q_tile - log_decay_ch ... */
+                            const int t_41 = (j0 / 32) == 0;
+                            const float log_decay_chunk_42 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_43 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                const vec_v3 t_44 = t_41 ? splat_v3(0.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
+                                    log_decay_chunk_42) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_43))
+                                    * 1.442695f);
+                                vec_v3 query_sum_7_in = (vec_v3){0};
+                                for (int64_t f = 0; f < 64; f++) {
+                                    query_sum_7_in += load_v3(sum_from_state_2 + f * 32 + i) *
+                                        (load_v3(key_features_4_turned + f * 32 + i) * t_44);
+                                }
+                                store_v3(query_sum_7 + i, load_v3(query_sum_7 + i) + query_sum_7_in);
+                            }
+                            /* row_sum = row_sum + query_sum_7 */
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                store_v3(row_sum + i, load_v3(row_sum + i) + load_v3(query_sum_7 + i));
+                            }
+                            /* dlog_decay_q = row_sum */
+                            for (int64_t i = 0; i < i1 - i0; i++)
+                                dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
+                        }
+                    }
+                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) < 0.5f, p ... */
+                    const float t_45 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
+                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+                    const float t_46 = powf(2.7182818f, t_45);
+                    const int t_47 = t_46 < 0.5f;
+                    const float t_48 = t_47 ? t_46 : 1.0f;
+                    const float t_49 = t_47 ? 0.0f : (-expm1f(t_45));
+                    for (int64_t f = 0; f < 64; f += 8) {
+                        store_v3(kept_share + f, splat_v3(t_48));
+                        store_v3(lost_share + f, splat_v3(t_49));
+                    }
+                    /* state = (state * kept_share) - (state * lost_share) */
+                    for (int64_t f = 0; f < 64; f++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                const vec_v3 state_50 = load_v3(state + f * 64 + e);
+                                store_v3(state + f * 64 + e, (state_50 * kept_share[f]) - (state_50 * lost_share[f]));
+                            }
+                        }
+                    }
+                    /* state[f][e] += sum over j of key_features_2 * key_features_3 */
+                    dot17_v3(j1 - j0, key_features_2, key_features_3, state);
+                }
+            }
+        }
     }
 }
 
@@ -7410,14 +5054,6 @@ APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, 
 {
     transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
 }
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
-{
-    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
-    store_any(compensation, more - (new - old));
-    store_any(sum, new);
-}
 
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
@@ -7459,7 +5095,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
    few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
     const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
+    const float *factor)
 {
     vec_any sum[6][2];
     UNROLL for (int r = 0; r < rows; r++)
@@ -7476,10 +5112,6 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
-            if (update == 3) {
-                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
-                continue;
-            }
             store_any(to, update == 0 ? sum[r][v]
                 : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
@@ -7490,15 +5122,15 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
    separately, which reduces rounding errors. */
 INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
     int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
+    const float *factor)
 {
     const int64_t first = update == 0 && steps > 2 * span ? span : steps;
     block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
+        factor);
     if (update == 0)
         for (int64_t t = first; t < steps; t += span)
             block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
+                c_row, 1, NULL);
 }
 
 /* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
@@ -7506,26 +5138,25 @@ INLINE void parts_any(const int rows, const int vectors, int64_t steps, const in
 INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor, float *compensation)
+    const int update, const float *factor)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+                c + r * c_row + x, c_row, update, f);
         switch (tail >= 0 ? tail : rows - r) {
         case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
+            c_row, update, f); break;
         case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
+            c_row, update, f); break;
         case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
+            c_row, update, f); break;
         case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
+            c_row, update, f); break;
         case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
+            c_row, update, f); break;
         }
     }
 }
@@ -7533,7 +5164,7 @@ INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, con
 /* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
 APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
     int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
+    const float *factor)
 {
     const int64_t most = update == 0 && steps > 2 * span ? span : steps;
     for (int64_t t = 0; t < steps; t += most) {
@@ -7542,21 +5173,20 @@ APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, 
         const int now = t > 0 ? 1 : update;
         for (int64_t x = 0; x < lanes; x += 4) {
             const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
             for (int64_t r = 0; r < rows; r += 6)
                 switch (min(rows - r, 6)) {
         default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+            c + r * c_row + x, c_row, now, f); break;
         case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
         case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
         case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
         case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
         case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
+            c_row, now, f); break;
                 }
         }
     }
@@ -7574,14 +5204,14 @@ INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
 INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor, float *compensation)
+    const int update, const float *factor)
 {
     const int64_t x = lanes_in_blocks_any(vectors, lanes);
     blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
+        factor);
     if (x < lanes)
         narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            update, factor ? factor + x : NULL);
 }
 
 /* Solves equations t to t + rows - 1 of solve_any, for up to 4 vectors of lanes. */
@@ -7628,7 +5258,7 @@ INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t
    of a row of `next` are prefetched too. A later product reads `next`. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    int64_t c_row, const int update, const float *factor, const float *next, int64_t next_row,
     const int64_t width)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
@@ -7636,28 +5266,27 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
     int64_t x = 0;
     for (; x < in_blocks; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
         for (int64_t r = 0; r < whole; r += 6) {
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
+                update, f);
         }
         dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+            c + whole * c_row + x, c_row, update, f);
     }
     if (x < lanes)
         narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            factor ? factor + x : NULL);
 }
 
 /* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int update, const float *factor, float *compensation)
+    const int update, const float *factor)
 {
     float row[32];
     (void)tail;
@@ -7666,7 +5295,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
             row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
         }
         dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
+            update, factor);
     }
 }
 
@@ -7674,12 +5303,12 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot1_any(int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot2_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
@@ -7689,90 +5318,77 @@ APART void dot2_any(int64_t rows, const float *w, const float *rate, const float
 APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot4_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot5_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot9_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot10_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot9_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot11_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot12_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot13_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot14_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+APART void dot10_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
 }
-APART void dot15_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-APART void dot16_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-APART void dot17_any(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate, int64_t rate_step,
+APART void dot13_any(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate, int64_t rate_step,
     const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     solve_any(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
-APART void dot18_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot19_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+}
+APART void dot16_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
+APART void dot17_any(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -8076,29 +5692,18 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_any(const struct call *call, int64_t task,
-    unsigned char *work)
+static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
@@ -8110,70 +5715,40 @@ static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_any(const struct
     const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
+    float *const key_scale_2 = (float *)(void *)(work + 36992); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 37120); /* [f: 64, j: 32] */
+    float *const from_state = (float *)(void *)(work + 16384); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 45312); /* [j: 32, e: 64] */
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
     float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g *
         call->linear_part_0_at.head : NULL;
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
-    float *const query_features_2 = (float *)(void *)(work + 24704); /* [d: 64, i: 32] */
-    float *const score_2 = (float *)(void *)(work + 32896); /* [j: 32, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 45184); /* [f: 64, i: 32] */
-    float *const query_2 = (float *)(void *)(work + 61568); /* [f: 64, i: 32] */
-    float *const score_3 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
-    float *const weight_2 = (float *)(void *)(work + 28800); /* [j: 32, i: 32] */
-    float *const sum = (float *)(void *)(work + 45184); /* [d: 64, i: 32] */
-    float *const query_sum_3 = (float *)(void *)(work + 24704); /* [i: 32] */
-    float *const row_sum = (float *)(void *)(work + 69760); /* [i: 32] */
-    float *const query_sum_4 = (float *)(void *)(work + 69888); /* [i: 32] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    const int64_t dq_head = call->p.dq.head;
-    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
-        * call->dlog_decay_q_at.head : NULL;
-    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
-    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 69760); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 69888); /* [j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 70016); /* [d: 64, i: 32] */
-    float *const dout_tile = (float *)(void *)(work + 78208); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 86400); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 86528); /* [i: 32] */
-    for (int64_t m = 0; m < members; m++) {
-        /* state = 0.0f */
-        for (int64_t f = 0; f < 64; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    store_any(state + f * 64 + e, splat_any(0.0f));
-                }
+    float *const k_tile_2 = (float *)(void *)(work + 53504); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 61696); /* [j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61824); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61952); /* [j: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + f * 64 + e, splat_any(0.0f));
             }
         }
-        for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+    }
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
             transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
             if (beta_array_row == 1) {
                 /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -8183,6 +5758,12 @@ static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_any(const struct
                 for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
                     beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
             }
+            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
             for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                 const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                 /* key_sum = 0.0f */
@@ -8227,35 +5808,39 @@ static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_any(const struct
                             t_6);
                     }
                 }
-                /* score[j][t_key] = sum over d of key_features * key_features */
-                dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, key_features, score);
-                /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-                   log_decay_k_low_tile_2)) * ... */
-                const float log_decay_chunk_7 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_8 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                    0)];
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_9 = exp2_any(((log_decay_chunk_7 - load_any(log_decay_k_tile_2 + j)) +
-                        (log_decay_chunk_low_8 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_any(key_features_2 + f * 32 + j, load_any(key_features + f * 32 + j) * t_9);
-                    }
-                }
-                /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
-                   log_decay_k_low)) * 1.442695f) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any log_decay_k_tile_2_10 = load_any(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
-                    const vec_any log_decay_k_low_tile_2_11 = load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
-                        j0));
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) *
-                            exp2_any(((log_decay_k_tile_2_10 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_11 -
-                            log_decay_k_low[(j0 + j)])) * 1.442695f));
-                    }
-                }
                 /* key_scale = beta_tile */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_scale + j, load_any(beta_tile + j));
+                }
+                /* score[j][t_key] = sum over d of key_features * key_features */
+                dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, key_features, score);
+                /* score = (score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                   log_decay_k_low)) * 1.442695f)) * key_scale */
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any log_decay_k_tile_2_7 = load_any(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                    const vec_any log_decay_k_low_tile_2_8 = load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 32 + t_key, (load_any(score + j * 32 + t_key) *
+                            exp2_any(((log_decay_k_tile_2_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 -
+                            log_decay_k_low[(j0 + j)])) * 1.442695f)) * key_scale[j]);
+                    }
+                }
+                /* key_scale_2 = 1.0f */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_scale_2 + j, splat_any(1.0f));
+                }
+                /* key = (key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                   log_decay_k_low_tile_2)) * 1.442695f ... */
+                const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                    0)];
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any t_11 = exp2_any(((log_decay_chunk_9 - load_any(log_decay_k_tile_2 + j)) +
+                        (log_decay_chunk_low_10 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                    const vec_any key_scale_12 = load_any(key_scale + j);
+                    for (int64_t f = 0; f < 64; f++) {
+                        store_any(key + f * 32 + j, (load_any(key_features + f * 32 + j) * t_11) * key_scale_12);
+                    }
                 }
                 /* from_state[t_key][e] = sum over f of query * state */
                 dot1_any(t_key1 - t_key0, query, state, from_state);
@@ -8268,935 +5853,68 @@ static void gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_any(const struct
                         }
                     }
                 }
-                /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+                /* corrected[t_key][e] = key_scale_2[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
                    corrected[j][e]) */
-                dot2_any(t_key1 - t_key0, score, key_scale, from_state, corrected);
+                dot2_any(t_key1 - t_key0, score, key_scale_2, from_state, corrected);
             }
+            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+               log_decay_chunk_low)) < 0.5f, p ... */
+            const float t_13 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
+                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+            const float t_14 = powf(2.7182818f, t_13);
+            const int t_15 = t_14 < 0.5f;
+            const float t_16 = t_15 ? t_14 : 1.0f;
+            const float t_17 = t_15 ? 0.0f : (-expm1f(t_13));
+            for (int64_t f = 0; f < 64; f += 4) {
+                store_any(kept_share + f, splat_any(t_16));
+                store_any(lost_share + f, splat_any(t_17));
+            }
+            /* state = (state * kept_share) - (state * lost_share) */
+            for (int64_t f = 0; f < 64; f++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                        const vec_any state_18 = load_any(state + f * 64 + e);
+                        store_any(state + f * 64 + e, (state_18 * kept_share[f]) - (state_18 * lost_share[f]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over j of key * corrected */
+            dot6_any(j1 - j0, key, corrected, state);
             if (linear_part_0) {
                 /* linear_part_0 = corrected, transposed back */
                 for (int64_t j = 0; j < j1 - j0; j++)
                     for (int64_t e = 0; e < 64; e++)
                         linear_part_0[(j0 + j) * linear_part_0_row + e] = corrected[j * 64 + e];
             }
-            for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-                (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-                const int64_t i1 = min(i0 + 32, i_end);
-                if (dq || dlog_decay_q) {
-                    /* q_tile = q, with zeros beyond the last row */
-                    transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                        for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-                    /* dout_tile = dout, with zeros beyond the last row */
-                    transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                        for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
-                    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-                    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
-                    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-                    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] :
-                            0;
-                    /* query_sum_2 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(query_sum_2 + i, splat_any(0.0f));
-                    }
-                    /* query_sum_2 += q_tile * q_tile */
-                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                        vec_any query_sum_2_in[2];
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            query_sum_2_in[vector] = (vec_any){0};
-                        }
-                        for (int64_t d = 0; d < 64; d++) {
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any q_tile_12 = load_any(q_tile + d * 32 + i);
-                                query_sum_2_in[vector] += q_tile_12 * q_tile_12;
-                            }
-                        }
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in[vector]);
-                        }
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* query_features_2 = (q_tile * select(query_sum_2 == 0.0f, 0.0f,
-                       1.0f / sqrt(query_sum_2))) * 0.125f */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any query_sum_2_13 = load_any(query_sum_2 + i);
-                        const vec_any t_14 = pick_any(query_sum_2_13 == 0.0f, splat_any(0.0f),
-                            1.0f / sqrt_any(query_sum_2_13));
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_any(query_features_2 + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_14) * 0.125f);
-                        }
-                    }
-                }
-                if (dq || dlog_decay_q) {
-                    /* sum_from_state[f][i] = sum over e of state * dout_tile */
-                    dot7_any(round_up(i1 - i0, 4), state, dout_tile, sum_from_state);
-                }
-                if (dlog_decay_q) {
-                    /* row_sum = 0.0f; query_sum_4 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(row_sum + i, splat_any(0.0f));
-                        store_any(query_sum_4 + i, splat_any(0.0f));
-                    }
-                }
-                if (dq || dlog_decay_q) {
-                    /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
-                       exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - l ... */
-                    const int t_16 = (j0 / 32) == 0;
-                    const float log_decay_chunk_17 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                    const float log_decay_chunk_low_18 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any t_19 = exp2_any(((load_any(log_decay_q_tile + i) - log_decay_chunk_17) +
-                            (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_18)) * 1.442695f);
-                        const vec_any t_20 = t_16 ? splat_any(1.0f) : t_19;
-                        const vec_any t_21 = t_16 ? splat_any(0.0f) : t_19;
-                        vec_any query_sum_4_in = (vec_any){0};
-                        for (int64_t f = 0; f < 64; f++) {
-                            const vec_any sum_from_state_15 = load_any(sum_from_state + f * 32 + i);
-                            store_any(query_2 + f * 32 + i, sum_from_state_15 * t_20);
-                            query_sum_4_in += sum_from_state_15 * (load_any(query_features_2 + f * 32 + i) * t_21);
-                        }
-                        store_any(query_sum_4 + i, load_any(query_sum_4 + i) + query_sum_4_in);
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* score_2[j][i] = sum over d of key_features * query_features_2 */
-                    dot0_any(round_up(i1 - i0, 4), j1 - j0, key_features, query_features_2, score_2);
-                }
-                if (dq || dlog_decay_q) {
-                    /* score_3[j][i] = sum over e of corrected * dout_tile */
-                    dot8_any(round_up(i1 - i0, 4), j1 - j0, corrected, dout_tile, score_3);
-                }
-                if (dq) {
-                    /* weight_2 = score_3 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                       log_decay_k_low)) * 1.442695f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any log_decay_q_tile_22 = load_any(log_decay_q_tile + i);
-                        const vec_any log_decay_q_low_tile_23 = load_any(log_decay_q_low_tile + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight_2 + j * 32 + i, load_any(score_3 + j * 32 + i) *
-                                exp2_any(((log_decay_q_tile_22 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_23 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f));
-                        }
-                    }
-                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_24 = (i0 + i + lane_any) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_24,
-                                mask_any), load_any(weight_2 + j * 32 + i), splat_any(0.0f)));
-                        }
-                    }
-                    /* sum[d][i] = sum over j of key_features * weight_2 */
-                    if (__builtin_expect(!finite_any(key_features, 32, 64, j1 - j0),
-                        0)) { /* infinity and NaN affect only queries that see them */
-                        dot9_any(round_up(i1 - i0, 4), j1 - j0, key_features, weight_2, sum);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            mask_any in_region[8] = {0};
-                            if (finite_any(key_features + j * 1, 32, 64, 1)) continue;
-                            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) +
-                                    query_start), mask_any);
-                            }
-                            add_seen_any(64, sum, 32, key_features + j * 1, 32, weight_2 + j * 32, in_region, i1 - i0);
-                        }
-                    } else
-                        dot10_any(round_up(i1 - i0, 4), j1 - j0, key_features, weight_2, sum);
-                }
-                if (dlog_decay_q) {
-                    /* score_2 = score_3 * (score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                       log_decay_k_low)) * 1.442695f)) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any log_decay_q_tile_25 = load_any(log_decay_q_tile + i);
-                        const vec_any log_decay_q_low_tile_26 = load_any(log_decay_q_low_tile + i);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score_2 + j * 32 + i, load_any(score_3 + j * 32 + i) * (load_any(score_2 + j * 32
-                                + i) * exp2_any(((log_decay_q_tile_25 - log_decay_k[(j0 + j)]) +
-                                (log_decay_q_low_tile_26 - log_decay_k_low[(j0 + j)])) * 1.442695f)));
-                        }
-                    }
-                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f); row_sum += score_2 */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_27 = (i0 + i + lane_any) + query_start;
-                        vec_any row_sum_in = (vec_any){0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_2_28 = load_any(score_2 + j * 32 + i);
-                            const vec_any score_2_new29 = pick_any(__builtin_convertvector((j0 + j) <= t_27, mask_any),
-                                score_2_28, splat_any(0.0f));
-                            store_any(score_2 + j * 32 + i, score_2_new29);
-                            row_sum_in += score_2_new29;
-                        }
-                        store_any(row_sum + i, load_any(row_sum + i) + row_sum_in);
-                    }
-                }
-                if (dq) {
-                    /* query_sum_3 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(query_sum_3 + i, splat_any(0.0f));
-                    }
-                    /* sum = query_2 + sum; query_sum_3 += sum * ((q_tile * select(query_sum_2 == 0.0f, 0.0f,
-                       neg((1.0f / sqrt(query_sum_2)) * (0.5f /  ... */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any query_sum_2_32 = load_any(query_sum_2 + i);
-                        const vec_any t_33 = sqrt_any(query_sum_2_32);
-                        const vec_any t_34 = pick_any(query_sum_2_32 == 0.0f, splat_any(0.0f),
-                            (-((1.0f / t_33) * (0.5f / t_33))) / t_33);
-                        vec_any query_sum_3_in = (vec_any){0};
-                        for (int64_t d = 0; d < 64; d++) {
-                            const vec_any sum_30 = load_any(sum + d * 32 + i);
-                            const vec_any sum_new31 = load_any(query_2 + d * 32 + i) + sum_30;
-                            store_any(sum + d * 32 + i, sum_new31);
-                            query_sum_3_in += sum_new31 * ((load_any(q_tile + d * 32 + i) * t_34) * 0.125f);
-                        }
-                        store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in);
-                    }
-                    /* q_tile = (sum * (select(query_sum_2 == 0.0f, 0.0f,
-                       1.0f / sqrt(query_sum_2)) * 0.125f)) + (query_sum_3 * (q_tile * 2.0f)) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any query_sum_2_35 = load_any(query_sum_2 + i);
-                        const vec_any t_36 = pick_any(query_sum_2_35 == 0.0f, splat_any(0.0f),
-                            1.0f / sqrt_any(query_sum_2_35)) * 0.125f;
-                        const vec_any query_sum_3_37 = load_any(query_sum_3 + i);
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_any(q_tile + d * 32 + i, (load_any(sum + d * 32 + i) * t_36) + (query_sum_3_37 *
-                                (load_any(q_tile + d * 32 + i) * 2.0f)));
-                        }
-                    }
-                }
-                if (dlog_decay_q) {
-                    /* row_sum = row_sum + query_sum_4 */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(row_sum + i, load_any(row_sum + i) + load_any(query_sum_4 + i));
-                    }
-                }
-                if (dq) {
-                    /* dq = q_tile, transposed back */
-                    transpose_out_any(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
-                }
-                if (dlog_decay_q) {
-                    /* dlog_decay_q = row_sum */
-                    for (int64_t i = 0; i < i1 - i0; i++)
-                        dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
-                }
-            }
-            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-               log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_38 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) *
-                32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-            const float t_39 = powf(2.7182818f, t_38);
-            const int t_40 = t_39 < 0.5f;
-            const float t_41 = t_40 ? t_39 : 1.0f;
-            const float t_42 = t_40 ? 0.0f : (-expm1f(t_38));
-            for (int64_t f = 0; f < 64; f += 4) {
-                store_any(kept_share + f, splat_any(t_41));
-                store_any(lost_share + f, splat_any(t_42));
-            }
-            /* state = (state * kept_share) - (state * lost_share) */
-            for (int64_t f = 0; f < 64; f++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        const vec_any state_43 = load_any(state + f * 64 + e);
-                        store_any(state + f * 64 + e, (state_43 * kept_share[f]) - (state_43 * lost_share[f]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over j of key_features_2 * corrected */
-            dot6_any(j1 - j0, key_features_2, corrected, state);
         }
     }
-}
-
-/* Initialises the states: they contain no queries yet. */
-APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_begin_any(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + f * 64 + e, splat_any(0.0f));
-                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the queries of a chunk, from zero, into its slot. */
-APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_queries_any(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [i: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 16384); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 16512); /* [i: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [i: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [i: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - query_start),
-            i_end = min(n_q, ((chunks - chunk) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
-            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)] : 0;
-            /* key_sum = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(key_sum + i, splat_any(0.0f));
-            }
-            /* key_sum += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any key_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    key_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any q_tile_0 = load_any(q_tile + d * 32 + i);
-                        key_sum_in[vector] += q_tile_0 * q_tile_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(key_sum + i, load_any(key_sum + i) + key_sum_in[vector]);
-                }
-            }
-            /* q_tile = (q_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum))) * 0.125f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any key_sum_1 = load_any(key_sum + i);
-                const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_2) * 0.125f);
-                }
-            }
-            /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[i] = log_decay_chunk[max(min(((max((i0 + i) +
-                query_start, 0) / 32) * 32) - 1, n_k - 1), 0)];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_at[i] = 0;
-            /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[i] = log_decay_chunk_low[max(min(((max((i0 + i)
-                + query_start, 0) / 32) * 32) - 1, n_k - 1), 0)];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) log_decay_chunk_low_at[i] = 0;
-            /* key_features_2 = (q_tile * select((max(i + query_start, 0) / 32) == 0, 1.0f,
-               exp2(((log_decay_q_tile - log_decay_chunk_at) + (lo ... */
-            const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
-                0)];
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any log_decay_chunk_at_3 = load_any(log_decay_chunk_at + i);
-                const vec_any log_decay_chunk_low_at_4 = load_any(log_decay_chunk_low_at + i);
-                const vec_any t_5 = pick_any(__builtin_convertvector(((((((i0 + i + lane_any) + query_start) > 0) & ((i0
-                    + i + lane_any) + query_start)) | (~(((i0 + i + lane_any) + query_start) > 0) & (0 -
-                    (ints_any){0}))) / 32) == 0, mask_any), splat_any(1.0f),
-                    exp2_any(((load_any(log_decay_q_tile + i) - log_decay_chunk_at_3) + (load_any(log_decay_q_low_tile +
-                    i) - log_decay_chunk_low_at_4)) * 1.442695f));
-                const vec_any t_8 = exp2_any(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
-                    log_decay_chunk_low_7)) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(key_features_2 + f * 32 + i, (load_any(q_tile + f * 32 + i) * t_5) * t_8);
-                }
-            }
-            /* state[f][e] += sum over i of key_features_2 * dout */
-            dot11_any(i1 - i0, key_features_2, dout + m * dout_head + i0 * dout_row, dout_row,
-                state + (chunk - chunk0) * 4096);
-        }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_fold_any(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
-        const float t_10 = powf(2.7182818f, t_9);
-        const int t_11 = t_10 < 0.5f;
-        const float t_12 = t_11 ? t_10 : 1.0f;
-        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
-        for (int64_t f = f0; f < f1; f += 4) {
-            store_any(kept_share + f, splat_any(t_12));
-            store_any(lost_share + f, splat_any(t_13));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_14 = load_any(carried + f * 64 + e);
-                    const vec_any before_new15 = carried_14;
-                    const float kept_share_16 = kept_share[f];
-                    const vec_any carried_new17 = carried_14 * kept_share_16;
-                    store_any(carried + f * 64 + e, carried_new17);
-                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
-                        kept_share_16);
-                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
-                        splat_any(1));
-                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
-APART void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_keys_any(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [i: 32] */
-    float *const score = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 4096); /* [e: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 12288); /* [e: 64, j: 32] */
-    float *const query = (float *)(void *)(part->work + 12288); /* [f: 64, j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 20480); /* [e: 64, j: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 28672); /* [f: 64, j: 32] */
-    float *const query_2 = (float *)(void *)(part->work + 20480); /* [f: 64, j: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 20480); /* [i: 32, j: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 24576); /* [i: 32, j: 32] */
-    float *const sum_2 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 32] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 45056); /* [d: 64, j: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 53248); /* [j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 53376); /* [j: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
-        call->linear_part_1_at.head : NULL;
-    const int64_t linear_part_1_row = call->linear_part_1_at.row;
-    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + b * call->linear_part_5_at.batch + g *
-        call->linear_part_5_at.head : NULL;
-    const int64_t linear_part_5_row = call->linear_part_5_at.row;
-    float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile = (float *)(void *)(part->work + 53504); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 61696); /* [e: 64, j: 32] */
-    float *const q_tile_2 = (float *)(void *)(part->work + 69888); /* [d: 64, i: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 78080); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 78208); /* [j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 78336); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 78464); /* [j: 32] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        if (linear_part_1 || linear_part_6) {
-            /* k_tile = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-        }
-        if (linear_part_5 || linear_part_6) {
-            /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-            transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile,
-                32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-        }
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        if (linear_part_1 || linear_part_6) {
-            /* query_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(query_sum + j, splat_any(0.0f));
-            }
-            /* query_sum += k_tile * k_tile */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                vec_any query_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    query_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_18 = load_any(k_tile + d * 32 + j);
-                        query_sum_in[vector] += k_tile_18 * k_tile_18;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
-                }
-            }
-        }
-        if (linear_part_1) {
-            /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(sum + e * 32 + j, splat_any(0.0f));
-                        store_any(sum_compensation + e * 32 + j, splat_any(0.0f));
-                    }
-                }
-            }
-        }
-        if (linear_part_5 || linear_part_6) {
-            /* sum_from_state_2[f][j] = sum over e of state * linear_part_0_tile */
-            dot7_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state_2);
-        }
-        /* k_tile = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)); sum_2 = 0.0f;
-           sum_2_compensation = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any query_sum_19 = load_any(query_sum + j);
-            const vec_any t_20 = pick_any(query_sum_19 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_19));
-            for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 32 + j, load_any(k_tile + d * 32 + j) * t_20);
-                store_any(sum_2 + d * 32 + j, splat_any(0.0f));
-                store_any(sum_2_compensation + d * 32 + j, splat_any(0.0f));
-            }
-        }
-        if (linear_part_6) {
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(row_sum + j, splat_any(0.0f));
-                store_any(row_sum_compensation + j, splat_any(0.0f));
-            }
-        }
-        for (int64_t m = 0; m < members; m++) {
-            /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-            /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-            /* the ranges of i that some query of the tile may see */
-            struct attn_range i_range[] = {
-                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
-                    32) - 1) / 32) * 32) - query_start + 32},
-                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
-            };
-            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
-            /* the ranges that every query of the tile sees */
-            struct attn_range i_inside[] = {
-                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
-                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
-            };
-            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
-            for (int64_t piece = 0; piece < i_ranges; piece++) {
-                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
-                    const int64_t i1 = min(i0 + 32, i_end);
-                    /* q_tile_2 = q, with zeros beyond the last row */
-                    transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
-                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                        for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
-                    /* key_sum_2 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(key_sum_2 + i, splat_any(0.0f));
-                    }
-                    /* key_sum_2 += q_tile_2 * q_tile_2 */
-                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                        vec_any key_sum_2_in[2];
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            key_sum_2_in[vector] = (vec_any){0};
-                        }
-                        for (int64_t d = 0; d < 64; d++) {
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                const vec_any q_tile_2_21 = load_any(q_tile_2 + d * 32 + i);
-                                key_sum_2_in[vector] += q_tile_2_21 * q_tile_2_21;
-                            }
-                        }
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            store_any(key_sum_2 + i, load_any(key_sum_2 + i) + key_sum_2_in[vector]);
-                        }
-                    }
-                    /* q_tile_2 = (q_tile_2 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2))) * 0.125f */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any key_sum_2_22 = load_any(key_sum_2 + i);
-                        const vec_any t_23 = pick_any(key_sum_2_22 == 0.0f, splat_any(0.0f),
-                            1.0f / sqrt_any(key_sum_2_22));
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_any(q_tile_2 + d * 32 + i, (load_any(q_tile_2 + d * 32 + i) * t_23) * 0.125f);
-                        }
-                    }
-                    if (linear_part_1 || linear_part_6) {
-                        /* score[i][j] = sum over d of q_tile_2 * k_tile */
-                        dot0_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, k_tile, score);
-                        /* score = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                           log_decay_k_low_tile)) * 1.442695f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const vec_any log_decay_k_tile_24 = load_any(log_decay_k_tile + j);
-                            const vec_any log_decay_k_low_tile_25 = load_any(log_decay_k_low_tile + j);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_any(score + i * 32 + j, load_any(score + i * 32 + j) * exp2_any((((log_decay_q[m *
-                                    log_decay_q_head + (i0 + i)]) - log_decay_k_tile_24) + ((log_decay_q_low[m *
-                                    log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_25)) * 1.442695f));
-                            }
-                        }
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_1 || linear_part_6) {
-                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
-                               score, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_26 = j0 + j + lane_any;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_27 = (i0 + i) + query_start;
-                                    store_any(score + i * 32 + j, pick_any(__builtin_convertvector((t_26 <= t_27) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_26), mask_any),
-                                        load_any(score + i * 32 + j), splat_any(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (linear_part_1) {
-                        /* sum[e][j] += sum over i of dout * score */
-                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0,
-                            i1)) && !finite_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
-                            0)) { /* infinity and NaN affect only queries that see them */
-                            dot12_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                score, sum, sum_compensation);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_any in_region[8] = {0};
-                                if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                                const int64_t t_29 = (i0 + i) + query_start;
-                                const int64_t t_30 = (max((i0 + i) + query_start, 0) / 32) * 32;
-                                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                    const ints_any t_28 = j0 + j + lane_any;
-                                    in_region[j / 4] = __builtin_convertvector((t_28 <= t_29) & (t_30 <= t_28),
-                                        mask_any);
-                                }
-                                add_seen_any(64, sum, 32, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                                    score + i * 32, in_region, j1 - j0);
-                            }
-                        } else
-                            dot13_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                score, sum, sum_compensation);
-                    }
-                    if (linear_part_5 || linear_part_6) {
-                        /* score_2[i][j] = sum over e of dout * linear_part_0_tile */
-                        dot14_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                            linear_part_0_tile, score_2);
-                    }
-                    if (linear_part_5) {
-                        /* weight_2 = score_2 * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                           log_decay_k_low_tile)) * 1.442695f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const vec_any log_decay_k_tile_31 = load_any(log_decay_k_tile + j);
-                            const vec_any log_decay_k_low_tile_32 = load_any(log_decay_k_low_tile + j);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_any(weight_2 + i * 32 + j, load_any(score_2 + i * 32 + j) *
-                                    exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_31) +
-                                    ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_32))
-                                    * 1.442695f));
-                            }
-                        }
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_5) {
-                            /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start,
-                               0) / 32) * 32) <= j), weight_2, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_33 = j0 + j + lane_any;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_34 = (i0 + i) + query_start;
-                                    store_any(weight_2 + i * 32 + j, pick_any(__builtin_convertvector((t_33 <= t_34) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_33), mask_any),
-                                        load_any(weight_2 + i * 32 + j), splat_any(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (linear_part_5) {
-                        /* sum_2[d][j] += sum over i of q_tile_2 * weight_2 */
-                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_any(q_tile_2, 32,
-                            64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                            dot15_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, weight_2, sum_2, sum_2_compensation);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_any in_region[8] = {0};
-                                if (finite_any(q_tile_2 + i * 1, 32, 64, 1)) continue;
-                                const int64_t t_36 = (i0 + i) + query_start;
-                                const int64_t t_37 = (max((i0 + i) + query_start, 0) / 32) * 32;
-                                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                    const ints_any t_35 = j0 + j + lane_any;
-                                    in_region[j / 4] = __builtin_convertvector((t_35 <= t_36) & (t_37 <= t_35),
-                                        mask_any);
-                                }
-                                add_seen_any(64, sum_2, 32, q_tile_2 + i * 1, 32, weight_2 + i * 32, in_region,
-                                    j1 - j0);
-                            }
-                        } else
-                            dot16_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, weight_2, sum_2, sum_2_compensation);
-                    }
-                    if (linear_part_6) {
-                        /* score = score_2 * neg(score) */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                    store_any(score + i * 32 + j, load_any(score_2 + i * 32 + j) * (-load_any(score + i
-                                        * 32 + j)));
-                                }
-                            }
-                        }
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (linear_part_6) {
-                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
-                               score, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_38 = j0 + j + lane_any;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_39 = (i0 + i) + query_start;
-                                    store_any(score + i * 32 + j, pick_any(__builtin_convertvector((t_38 <= t_39) &
-                                        (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_38), mask_any),
-                                        load_any(score + i * 32 + j), splat_any(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (linear_part_6) {
-                        /* row_sum += score */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                            vec_any row_sum_in[2];
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                row_sum_in[vector] = (vec_any){0};
-                            }
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                    row_sum_in[vector] += load_any(score + i * 32 + j);
-                                }
-                            }
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                add_any(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_any(1));
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        if (linear_part_1 || linear_part_6) {
-            /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * 1.442695f) */
-            const float log_decay_chunk_40 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_41 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_42 = exp2_any(((log_decay_chunk_40 - load_any(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_41 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(query + f * 32 + j, load_any(k_tile + f * 32 + j) * t_42);
-                }
-            }
-        }
-        if (linear_part_1) {
-            /* sum_from_state[e][j] = sum over f of state * query */
-            dot3_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
-            /* sum = sum + sum_from_state */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(sum + e * 32 + j, load_any(sum + e * 32 + j) + load_any(sum_from_state + e * 32 + j));
-                    }
-                }
-            }
-        }
-        if (linear_part_5) {
-            /* query_2 = sum_from_state_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * 1. ... */
-            const float log_decay_chunk_43 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_44 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_45 = exp2_any(((log_decay_chunk_43 - load_any(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_44 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(query_2 + f * 32 + j, load_any(sum_from_state_2 + f * 32 + j) * t_45);
-                }
-            }
-            /* sum_2 = query_2 + sum_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(sum_2 + d * 32 + j, load_any(query_2 + d * 32 + j) + load_any(sum_2 + d * 32 + j));
-                    }
-                }
-            }
-        }
-        if (linear_part_6) {
-            /* query_sum_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(query_sum_2 + j, splat_any(0.0f));
-            }
-            /* query_sum_2 += sum_from_state_2 * neg(query) */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                vec_any query_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    query_sum_2_in[vector] = (vec_any){0};
-                }
-                for (int64_t f = 0; f < 64; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        query_sum_2_in[vector] += load_any(sum_from_state_2 + f * 32 + j) * (-load_any(query + f * 32 +
-                            j));
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(query_sum_2 + j, load_any(query_sum_2 + j) + query_sum_2_in[vector]);
-                }
-            }
-            /* row_sum = row_sum + query_sum_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(row_sum + j, load_any(row_sum + j) + load_any(query_sum_2 + j));
-            }
-        }
-        if (linear_part_1) {
-            /* linear_part_1 = sum, transposed back */
-            transpose_out_any(sum, 32, 64, j1 - j0, linear_part_1 + j0 * linear_part_1_row, linear_part_1_row);
-        }
-        if (linear_part_5) {
-            /* linear_part_5 = sum_2, transposed back */
-            transpose_out_any(sum_2, 32, 64, j1 - j0, linear_part_5 + j0 * linear_part_5_row, linear_part_5_row);
-        }
-        if (linear_part_6) {
-            /* linear_part_6 = row_sum */
-            for (int64_t j = 0; j < j1 - j0; j++)
-                linear_part_6[(j0 + j)] = row_sum[j];
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_any(const struct call *call, int64_t task,
-    struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_begin_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_queries_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_keys_any(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int64_t task, unsigned char *work)
+static void
+    gated_deltanet_linear_dv_linear_part_1_dbeta_linear_part_2_linear_part_3_linear_part_4_linear_part_5_any(const
+    struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
     const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
         call->log_decay_k_low_at.head;
     const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
@@ -9208,1560 +5926,1341 @@ static void gated_deltanet_linear_linear_part_2_any(const struct call *call, int
     const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
-        * call->linear_part_1_at.head : NULL;
-    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 16384); /* [t_key: 32] */
-    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, t_key: 32] */
-    float *const score = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [t_key: 32] */
-    float *const query = (float *)(void *)(work + 28800); /* [f: 64, j: 32] */
-    float *const key_scale_2 = (float *)(void *)(work + 36992); /* [t_key: 32] */
-    float *const key = (float *)(void *)(work + 37120); /* [f: 64, t_key: 32] */
-    float *const from_state = (float *)(void *)(work + 16384); /* [j: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 45312); /* [t_key: 32, e: 64] */
-    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
+    float *const query_scale = (float *)(void *)(work + 24704); /* [j: 32] */
+    float *const query_features = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
+    float *const score = (float *)(void *)(work + 33024); /* [t_key: 32, j: 32] */
+    float *const key_features_turned = (float *)(void *)(work + 37120); /* [d: 64, j: 32] */
+    float *const weight_2 = (float *)(void *)(work + 37120); /* [t_key: 32, j: 32] */
+    float *const key = (float *)(void *)(work + 41216); /* [j: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(work + 49408); /* [j: 32, e: 64] */
+    float *const query_scale_2 = (float *)(void *)(work + 57600); /* [t_key: 32] */
+    float *const key_features_3 = (float *)(void *)(work + 57728); /* [t_key: 32, f: 64] */
+    float *const query = (float *)(void *)(work + 65920); /* [f: 64, j: 32] */
+    float *const query_2 = (float *)(void *)(work + 41216); /* [f: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 74112); /* [j: 32] */
+    float *const query_sum_4 = (float *)(void *)(work + 65920); /* [i: 32] */
+    float *const score_2 = (float *)(void *)(work + 66048); /* [i: 32, j: 32] */
+    float *const weight_3 = (float *)(void *)(work + 74240); /* [i: 32, j: 32] */
+    float *const key_features_4 = (float *)(void *)(work + 78336); /* [i: 32, d: 64] */
+    float *const score_3 = (float *)(void *)(work + 86528); /* [i: 32, j: 32] */
+    float *const key_features_turned_2 = (float *)(void *)(work + 90624); /* [d: 64, j: 32] */
+    float *const sum = (float *)(void *)(work + 98816); /* [j: 32, e: 64] */
+    float *const sum_2 = (float *)(void *)(work + 107008); /* [j: 32, d: 64] */
+    float *const row_sum = (float *)(void *)(work + 70144); /* [j: 32] */
+    float *const corrected = (float *)(void *)(work + 49408); /* [t_key: 32, e: 64] */
+    float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
+        call->linear_part_1_at.head : NULL;
+    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    float *const key_3 = (float *)(void *)(work + 74240); /* [t_key: 32, e: 64] */
+    float *const key_4 = (float *)(void *)(work + 82432); /* [j: 32, e: 64] */
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const query_3 = (float *)(void *)(work + 24704); /* [t_key: 32] */
+    float *const query_scale_3 = (float *)(void *)(work + 37120); /* [j: 32] */
+    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + (b * kv_heads + g) * members * n_k : NULL;
+    float *const score_4 = (float *)(void *)(work + 37120); /* [t_key: 32, j: 32] */
+    float *const weight_6 = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
+    float *const sum_3 = (float *)(void *)(work + 49408); /* [t_key: 32, d: 64] */
     float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g *
         call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const k_tile_2 = (float *)(void *)(work + 53504); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(work + 61696); /* [t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 61824); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 61952); /* [t_key: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(work + 62080); /* [t_key: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(work + 62208); /* [t_key: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + f * 64 + e, splat_any(0.0f));
+    float *const sum_4 = (float *)(void *)(work + 49408); /* [j: 32, d: 64] */
+    float *const query_sum_5 = (float *)(void *)(work + 16512); /* [j: 32] */
+    float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + b * call->linear_part_3_at.batch + g *
+        call->linear_part_3_at.head : NULL;
+    const int64_t linear_part_3_row = call->linear_part_3_at.row;
+    float *const weight_7 = (float *)(void *)(work + 16384); /* [t_key: 32, j: 32] */
+    float *const row_sum_2 = (float *)(void *)(work + 20480); /* [t_key: 32] */
+    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
+    float *const row_sum_3 = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const query_sum_6 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const key_features_7 = (float *)(void *)(work + 16512); /* [i: 32, d: 64] */
+    float *const key_features_8 = (float *)(void *)(work + 24704); /* [i: 32, f: 64] */
+    float *const k_tile = (float *)(void *)(work + 115200); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 123392); /* [j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(work + 123520); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 131712); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 131840); /* [j: 32] */
+    float *const key_turned = (float *)(void *)(work + 74240); /* [f: 64, j: 32] */
+    float *const q_tile = (float *)(void *)(work + 74240); /* [d: 64, i: 32] */
+    float *const corrected_turned = (float *)(void *)(work + 82432); /* [e: 64, t_key: 32] */
+    float *const sum_2_turned = (float *)(void *)(work + 16640); /* [d: 64, j: 32] */
+    float *const sum_4_turned = (float *)(void *)(work + 24832); /* [d: 64, j: 32] */
+    float *const weight_7_turned = (float *)(void *)(work + 20608); /* [j: 32, t_key: 32] */
+    float *const q_tile_2 = (float *)(void *)(work + 16512); /* [d: 64, i: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + f * 64 + e, splat_any(0.0f));
+                }
             }
         }
-    }
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        for (int64_t t_key0 = (chunks - chunk - 1) * 32, t_key_end = min(((chunks - chunk - 1) * 32) + 32, n_k);
-            t_key0 < t_key_end; t_key0 += 32) {
-            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
-            if (beta_array_row == 1) {
-                /* beta_tile = beta_array, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-            } else {
-                /* beta_tile = beta_array, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
-            }
-            /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                log_decay_k_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-            /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-            for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-            for (int64_t j0 = t_key0, j_end = t_key1; j0 < j_end; j0 += 32) {
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            for (int64_t j0 = (chunks - chunk - 1) * 32, j_end = min(((chunks - chunk - 1) * 32) + 32, n_k); j0 < j_end;
+                j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
-                /* key_sum = 0.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    store_any(key_sum + t_key, splat_any(0.0f));
-                }
-                /* key_sum += k_tile_2 * k_tile_2 */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                    vec_any key_sum_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        key_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                            const vec_any k_tile_2_0 = load_any(k_tile_2 + d * 32 + t_key);
-                            key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(key_sum + t_key, load_any(key_sum + t_key) + key_sum_in[vector]);
-                    }
-                }
-                /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any key_sum_1 = load_any(key_sum + t_key);
-                    const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_any(key_features + d * 32 + t_key, load_any(k_tile_2 + d * 32 + t_key) * t_2);
-                    }
-                }
-                /* query = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-                   log_decay_k_low_tile_2)) * 1.442695f) */
-                const float log_decay_chunk_3 = log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((t_key0 / 32) + 1) * 32) - 1,
-                    n_k - 1), 0)];
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_5 = exp2_any(((log_decay_chunk_3 - load_any(log_decay_k_tile_2 + ((j0 + j) -
-                        t_key0))) + (log_decay_chunk_low_4 - load_any(log_decay_k_low_tile_2 + ((j0 + j) - t_key0)))) *
-                        1.442695f);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_any(query + f * 32 + j, load_any(key_features + f * 32 + ((j0 + j) - t_key0)) * t_5);
-                    }
-                }
-                /* score[t_key][j] = sum over d of key_features * key_features */
-                dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, key_features, key_features, score);
-                /* key_scale = beta_tile */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    store_any(key_scale + t_key, load_any(beta_tile + t_key));
-                }
-                /* score = (score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
-                   log_decay_k_low_tile_2)) * 1.442695f)) * key_scale */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any log_decay_k_tile_2_6 = load_any(log_decay_k_tile_2 + ((j0 + j) - t_key0));
-                    const vec_any log_decay_k_low_tile_2_7 = load_any(log_decay_k_low_tile_2 + ((j0 + j) - t_key0));
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        store_any(score + t_key * 32 + j, (load_any(score + t_key * 32 + j) *
-                            exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_6) + (log_decay_k_low[(t_key0
-                            + t_key)] - log_decay_k_low_tile_2_7)) * 1.442695f)) * key_scale[t_key]);
-                    }
-                }
-                /* key_scale_2 = 1.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    store_any(key_scale_2 + t_key, splat_any(1.0f));
-                }
-                /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
-                    log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4);
-                    t_key++) log_decay_chunk_at[t_key] = 0;
-                /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
-                    log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4);
-                    t_key++) log_decay_chunk_low_at[t_key] = 0;
-                /* key = ((key_features * select((max(t_key, 0) / 32) == 0, 1.0f,
-                   exp2(((log_decay_k_tile_2 - log_decay_chunk_at) + (log_decay_k_lo ... */
-                const float log_decay_chunk_11 = log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)];
-                const float log_decay_chunk_low_12 = log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)];
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any log_decay_chunk_at_8 = load_any(log_decay_chunk_at + t_key);
-                    const vec_any log_decay_chunk_low_at_9 = load_any(log_decay_chunk_low_at + t_key);
-                    const vec_any t_10 = pick_any(__builtin_convertvector((((((t_key0 + t_key + lane_any) > 0) & (t_key0
-                        + t_key + lane_any)) | (~((t_key0 + t_key + lane_any) > 0) & (0 - (ints_any){0}))) / 32) == 0,
-                        mask_any), splat_any(1.0f), exp2_any(((load_any(log_decay_k_tile_2 + t_key) -
-                        log_decay_chunk_at_8) + (load_any(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_at_9)) *
-                        1.442695f));
-                    const vec_any t_13 = exp2_any(((log_decay_chunk_at_8 - log_decay_chunk_11) +
-                        (log_decay_chunk_low_at_9 - log_decay_chunk_low_12)) * 1.442695f);
-                    const vec_any key_scale_14 = load_any(key_scale + t_key);
-                    for (int64_t f = 0; f < 64; f++) {
-                        store_any(key + f * 32 + t_key, ((load_any(key_features + f * 32 + t_key) * t_10) * t_13) *
-                            key_scale_14);
-                    }
-                }
-                /* from_state[j][e] = sum over f of query * state */
-                dot1_any(j1 - j0, query, state, from_state);
-                /* from_state = linear_part_1 - from_state */
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                        UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                            store_any(from_state + j * 64 + e, load_any(linear_part_1 + (j0 + j) * linear_part_1_row +
-                                e) - load_any(from_state + j * 64 + e));
-                        }
-                    }
-                }
-                /* corrected[j][e] = key_scale_2[j] * (from_state[j][e] - sum over t_key > j of score *
-                   corrected[t_key][e]) */
-                dot17_any(j1 - j0, score + (j1 - j0 - 1) * (1 + 32), -(1), -(32), key_scale_2 + (j1 - j0 - 1) * (1),
-                    -(1), from_state + (j1 - j0 - 1) * (64), -(64), corrected + (j1 - j0 - 1) * (64), -(64));
-            }
-            /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-               log_decay_chunk_low)) < 0.5f, p ... */
-            const float t_15 = (log_decay_chunk[max(min((((t_key0 / 32) + 1) * 32) - 1, n_k - 1),
-                0)] - log_decay_chunk[max(min(t_key0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((t_key0 / 32)
-                + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(t_key0 - 1, n_k - 1), 0)]);
-            const float t_16 = powf(2.7182818f, t_15);
-            const int t_17 = t_16 < 0.5f;
-            const float t_18 = t_17 ? t_16 : 1.0f;
-            const float t_19 = t_17 ? 0.0f : (-expm1f(t_15));
-            for (int64_t f = 0; f < 64; f += 4) {
-                store_any(kept_share + f, splat_any(t_18));
-                store_any(lost_share + f, splat_any(t_19));
-            }
-            /* state = (state * kept_share) - (state * lost_share) */
-            for (int64_t f = 0; f < 64; f++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        const vec_any state_20 = load_any(state + f * 64 + e);
-                        store_any(state + f * 64 + e, (state_20 * kept_share[f]) - (state_20 * lost_share[f]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over t_key of key * corrected */
-            dot6_any(t_key1 - t_key0, key, corrected, state);
-            if (linear_part_2) {
-                /* linear_part_2 = corrected, transposed back */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                    for (int64_t e = 0; e < 64; e++)
-                        linear_part_2[(t_key0 + t_key) * linear_part_2_row + e] = corrected[t_key * 64 + e];
-            }
-        }
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-static void gated_deltanet_linear_dv_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const beta_tile = (float *)(void *)(work + 0); /* [j: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(work + 128); /* [e: 64, j: 32] */
-    if (beta_array_row == 1) {
-        /* beta_tile = beta_array, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-    } else {
-        /* beta_tile = beta_array, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-    }
-    /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-    transpose_any(linear_part_2 + j0 * linear_part_2_row, linear_part_2_row, j1 - j0, 64, linear_part_2_tile, 32);
-    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-        for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + j] = 0;
-    /* linear_part_2_tile = linear_part_2_tile * beta_tile */
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
-        const vec_any beta_tile_0 = load_any(beta_tile + j);
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(linear_part_2_tile + e * 32 + j, load_any(linear_part_2_tile + e * 32 + j) * beta_tile_0);
-        }
-    }
-    if (dv) {
-        /* dv = linear_part_2_tile, transposed back */
-        transpose_out_any(linear_part_2_tile, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row);
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_begin_any(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + f * 64 + e, splat_any(0.0f));
-                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_keys_any(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        /* key_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_sum + j, splat_any(0.0f));
-        }
-        /* key_sum += k_tile * k_tile */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                key_sum_in[vector] = (vec_any){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
-                    key_sum_in[vector] += k_tile_0 * k_tile_0;
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
-            }
-        }
-        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_sum_1 = load_any(key_sum + j);
-            const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
-            for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 32 + j, load_any(k_tile + d * 32 + j) * t_2);
-            }
-        }
-        /* key_features_2 = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-           log_decay_k_low_tile)) * 1.442695f) */
-        const float log_decay_chunk_3 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_5 = exp2_any(((log_decay_chunk_3 - load_any(log_decay_k_tile + j)) + (log_decay_chunk_low_4
-                - load_any(log_decay_k_low_tile + j))) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_any(key_features_2 + f * 32 + j, load_any(k_tile + f * 32 + j) * t_5);
-            }
-        }
-        /* state[f][e] = sum over j of key_features_2 * linear_part_0 */
-        dot18_any(j1 - j0, key_features_2, linear_part_0 + j0 * linear_part_0_row, linear_part_0_row,
-            state + (chunk - chunk0) * 4096);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_fold_any(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_6 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
-        const float t_7 = powf(2.7182818f, t_6);
-        const int t_8 = t_7 < 0.5f;
-        const float t_9 = t_8 ? t_7 : 1.0f;
-        const float t_10 = t_8 ? 0.0f : (-expm1f(t_6));
-        for (int64_t f = f0; f < f1; f += 4) {
-            store_any(kept_share + f, splat_any(t_9));
-            store_any(lost_share + f, splat_any(t_10));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_11 = load_any(carried + f * 64 + e);
-                    const vec_any before_new12 = carried_11;
-                    const float kept_share_13 = kept_share[f];
-                    const vec_any carried_new14 = carried_11 * kept_share_13;
-                    store_any(carried + f * 64 + e, carried_new14);
-                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
-                        kept_share_13);
-                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new14 * lost_share[f]),
-                        splat_any(1));
-                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new12);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-APART void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_queries_any(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, t_key: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
-    float *const query_features_2 = (float *)(void *)(part->work + 8192); /* [e: 64, t_key: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 4096); /* [j: 32, t_key: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 16384); /* [j: 32, t_key: 32] */
-    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, t_key: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 28672); /* [e: 64, t_key: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 36864); /* [e: 64, t_key: 32] */
-    float *const result = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
-    float *const query_3 = (float *)(void *)(part->work + 45056); /* [f: 64, t_key: 32] */
-    float *const sum_2 = (float *)(void *)(part->work + 53248); /* [d: 64, t_key: 32] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 61440); /* [d: 64, t_key: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 69632); /* [t_key: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 69760); /* [t_key: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 69888); /* [t_key: 32] */
-    float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + b * call->linear_part_4_at.batch + g *
-        call->linear_part_4_at.head : NULL;
-    const int64_t linear_part_4_row = call->linear_part_4_at.row;
-    float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
-    float *const k_tile_2 = (float *)(void *)(part->work + 70016); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 78208); /* [t_key: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 78336); /* [t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 78464); /* [e: 64, t_key: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 86656); /* [d: 64, j: 32] */
-    float *const v_tile = (float *)(void *)(part->work + 94848); /* [e: 64, t_key: 32] */
-    for (int64_t t_key0 = (chunk == 0) ? 0 : max(0, chunk * 32), t_key_end = min(n_k, (chunk + 1) * 32);
-        t_key0 < t_key_end; t_key0 += 32) {
-        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-        if (linear_part_3 || linear_part_8) {
-            /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_2, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + t_key] = 0;
-        }
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            log_decay_k_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            log_decay_k_low_tile_2[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-        if (linear_part_4 || linear_part_8) {
-            if (beta_array_row == 1) {
-                /* beta_tile = beta_array, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
-            } else {
-                /* beta_tile = beta_array, with zeros beyond the last row */
-                for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
-            }
-        }
-        /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-        transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-            linear_part_2_tile, 32);
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-        if (linear_part_3) {
-            /* v_tile = v, with zeros beyond the last row */
-            transpose_any(v + t_key0 * v_row, v_row, t_key1 - t_key0, 64, v_tile, 32);
-            for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                for (int64_t e = 0; e < 64; e++) v_tile[e * 32 + t_key] = 0;
-        }
-        if (linear_part_3 || linear_part_8) {
-            /* query_sum = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                store_any(query_sum + t_key, splat_any(0.0f));
-            }
-            /* query_sum += k_tile_2 * k_tile_2 */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                vec_any query_sum_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    query_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        const vec_any k_tile_2_15 = load_any(k_tile_2 + d * 32 + t_key);
-                        query_sum_in[vector] += k_tile_2_15 * k_tile_2_15;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    store_any(query_sum + t_key, load_any(query_sum + t_key) + query_sum_in[vector]);
-                }
-            }
-            /* k_tile_2 = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any query_sum_16 = load_any(query_sum + t_key);
-                const vec_any t_17 = pick_any(query_sum_16 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_16));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile_2 + d * 32 + t_key, load_any(k_tile_2 + d * 32 + t_key) * t_17);
-                }
-            }
-        }
-        if (linear_part_3) {
-            /* query = k_tile_2 * select(chunk == 0, 1.0f, exp2(((log_decay_k_tile_2 - log_decay_chunk) +
-               (log_decay_k_low_tile_2 - log_decay_c ... */
-            const int t_18 = chunk == 0;
-            const float log_decay_chunk_19 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any t_21 = t_18 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile_2 + t_key) -
-                    log_decay_chunk_19) + (load_any(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_20)) *
-                    1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(query + f * 32 + t_key, load_any(k_tile_2 + f * 32 + t_key) * t_21);
-                }
-            }
-        }
-        /* query_features_2 = 0.0f - (linear_part_2_tile * beta_tile); sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-            const vec_any beta_tile_22 = load_any(beta_tile + t_key);
-            for (int64_t e = 0; e < 64; e++) {
-                store_any(query_features_2 + e * 32 + t_key, 0.0f - (load_any(linear_part_2_tile + e * 32 + t_key) *
-                    beta_tile_22));
-                store_any(sum + e * 32 + t_key, splat_any(0.0f));
-                store_any(sum_compensation + e * 32 + t_key, splat_any(0.0f));
-            }
-        }
-        if (linear_part_3) {
-            /* sum_from_state[e][t_key] = sum over f of state * query */
-            dot3_any(round_up(t_key1 - t_key0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
-        }
-        if (linear_part_4 || linear_part_8) {
-            /* sum_from_state_2[f][t_key] = sum over e of state * query_features_2 */
-            dot7_any(round_up(t_key1 - t_key0, 4), state + (chunk - chunk0) * 4096, query_features_2, sum_from_state_2);
-        }
-        if (linear_part_4) {
-            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(sum_2 + d * 32 + t_key, splat_any(0.0f));
-                        store_any(sum_2_compensation + d * 32 + t_key, splat_any(0.0f));
-                    }
-                }
-            }
-        }
-        if (linear_part_8) {
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f; query_sum_2 = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                store_any(row_sum + t_key, splat_any(0.0f));
-                store_any(row_sum_compensation + t_key, splat_any(0.0f));
-                store_any(query_sum_2 + t_key, splat_any(0.0f));
-            }
-        }
-        if (linear_part_4 || linear_part_8) {
-            /* query_3 = sum_from_state_2 * select(chunk == 0, 1.0f,
-               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
-            const int t_24 = chunk == 0;
-            const float log_decay_chunk_25 = log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_26 = log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any t_27 = exp2_any(((load_any(log_decay_k_tile_2 + t_key) - log_decay_chunk_25) +
-                    (load_any(log_decay_k_low_tile_2 + t_key) - log_decay_chunk_low_26)) * 1.442695f);
-                const vec_any t_28 = t_24 ? splat_any(1.0f) : t_27;
-                const vec_any t_29 = t_24 ? splat_any(0.0f) : t_27;
-                vec_any query_sum_2_in = (vec_any){0};
-                for (int64_t f = 0; f < 64; f++) {
-                    const vec_any sum_from_state_2_23 = load_any(sum_from_state_2 + f * 32 + t_key);
-                    store_any(query_3 + f * 32 + t_key, sum_from_state_2_23 * t_28);
-                    query_sum_2_in += sum_from_state_2_23 * (load_any(k_tile_2 + f * 32 + t_key) * t_29);
-                }
-                store_any(query_sum_2 + t_key, load_any(query_sum_2 + t_key) + query_sum_2_in);
-            }
-        }
-        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, t_key1 - 1); j0 < j_end; j0 += 32) {
-            const int64_t j1 = min(j0 + 32, j_end);
-            /* k_tile_3 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_3, 32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + j] = 0;
-            /* key_sum_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_sum_2 + j, splat_any(0.0f));
-            }
-            /* key_sum_2 += k_tile_3 * k_tile_3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                vec_any key_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_2_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_3_30 = load_any(k_tile_3 + d * 32 + j);
-                        key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in[vector]);
-                }
-            }
-            /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_sum_2_31 = load_any(key_sum_2 + j);
-                const vec_any t_32 = pick_any(key_sum_2_31 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_2_31));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(k_tile_3 + d * 32 + j, load_any(k_tile_3 + d * 32 + j) * t_32);
-                }
-            }
-            if (linear_part_3 || linear_part_8) {
-                /* score[j][t_key] = sum over d of k_tile_3 * k_tile_2 */
-                dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_3, k_tile_2, score);
-            }
-            if (linear_part_4 || linear_part_8) {
-                /* score_2[j][t_key] = sum over e of linear_part_0 * query_features_2 */
-                dot19_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
-                    linear_part_0_row, query_features_2, score_2);
-            }
-            /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 - log_decay_k_low)) *
-               1.442695f); weight_2 =  ... */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any log_decay_k_tile_2_33 = load_any(log_decay_k_tile_2 + t_key);
-                const vec_any log_decay_k_low_tile_2_34 = load_any(log_decay_k_low_tile_2 + t_key);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any t_35 = exp2_any(((log_decay_k_tile_2_33 - log_decay_k[(j0 + j)]) +
-                        (log_decay_k_low_tile_2_34 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) * t_35);
-                    store_any(weight_2 + j * 32 + t_key, load_any(score_2 + j * 32 + t_key) * t_35);
-                }
-            }
-            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_3 || linear_part_8) {
-                    /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                        const ints_any t_36 = t_key0 + t_key + lane_any;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 32 + t_key, pick_any(__builtin_convertvector(((j0 + j) < t_36) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + t_key),
-                                splat_any(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (linear_part_3) {
-                /* sum[e][t_key] += sum over j of linear_part_0 * score */
-                if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_any(linear_part_0 + j0 *
-                    linear_part_0_row, linear_part_0_row, j1 - j0, 64),
-                    0)) { /* infinity and NaN affect only queries that see them */
-                    dot12_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
-                        linear_part_0_row, score, sum, sum_compensation);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any in_region[8] = {0};
-                        if (finite_any(linear_part_0 + j0 * linear_part_0_row + j * linear_part_0_row, 1, 64,
-                            1)) continue;
-                        const int t_37 = (chunk * 32) <= (j0 + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                            in_region[t_key / 4] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_any)) &
-                                (-(int64_t)t_37), mask_any);
-                        }
-                        add_seen_any(64, sum, 32, linear_part_0 + j0 * linear_part_0_row + j * linear_part_0_row, 1,
-                            score + j * 32, in_region, t_key1 - t_key0);
-                    }
-                } else
-                    dot13_any(round_up(t_key1 - t_key0, 4), j1 - j0, linear_part_0 + j0 * linear_part_0_row,
-                        linear_part_0_row, score, sum, sum_compensation);
-            }
-            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_4) {
-                    /* weight_2 = select((j < t_key) && ((chunk * 32) <= j), weight_2, 0.0f) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                        const ints_any t_38 = t_key0 + t_key + lane_any;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight_2 + j * 32 + t_key, pick_any(__builtin_convertvector(((j0 + j) < t_38) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(weight_2 + j * 32 + t_key),
-                                splat_any(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (linear_part_4) {
-                /* sum_2[d][t_key] += sum over j of k_tile_3 * weight_2 */
-                if (__builtin_expect(((j0 < (chunk * 32)) || (t_key0 < j1)) && !finite_any(k_tile_3, 32, 64, j1 - j0),
-                    0)) { /* infinity and NaN affect only queries that see them */
-                    dot15_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_3, weight_2, sum_2, sum_2_compensation);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any in_region[8] = {0};
-                        if (finite_any(k_tile_3 + j * 1, 32, 64, 1)) continue;
-                        const int t_39 = (chunk * 32) <= (j0 + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                            in_region[t_key / 4] = __builtin_convertvector(((j0 + j) < (t_key0 + t_key + lane_any)) &
-                                (-(int64_t)t_39), mask_any);
-                        }
-                        add_seen_any(64, sum_2, 32, k_tile_3 + j * 1, 32, weight_2 + j * 32, in_region,
-                            t_key1 - t_key0);
-                    }
-                } else
-                    dot16_any(round_up(t_key1 - t_key0, 4), j1 - j0, k_tile_3, weight_2, sum_2, sum_2_compensation);
-            }
-            if (linear_part_8) {
-                /* score = score_2 * score */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                            store_any(score + j * 32 + t_key, load_any(score_2 + j * 32 + t_key) * load_any(score + j *
-                                32 + t_key));
-                        }
-                    }
-                }
-            }
-            if ((j0 < (chunk * 32)) || (t_key0 < j1)) { /* the tile is partly outside the mask */
-                if (linear_part_8) {
-                    /* score = select((j < t_key) && ((chunk * 32) <= j), score, 0.0f) */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                        const ints_any t_40 = t_key0 + t_key + lane_any;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 32 + t_key, pick_any(__builtin_convertvector(((j0 + j) < t_40) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + t_key),
-                                splat_any(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (linear_part_8) {
-                /* row_sum += score */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                            row_sum_in[vector] += load_any(score + j * 32 + t_key);
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        add_any(row_sum + t_key, row_sum_compensation + t_key, row_sum_in[vector], splat_any(1));
-                    }
-                }
-            }
-        }
-        if (linear_part_3) {
-            /* result = 0.0f */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                store_any(result + t_key, splat_any(0.0f));
-            }
-            /* v_tile = (v_tile - sum) - sum_from_state; result += linear_part_2_tile * v_tile */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                vec_any result_in[2];
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    result_in[vector] = (vec_any){0};
-                }
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        const vec_any v_tile_41 = load_any(v_tile + e * 32 + t_key);
-                        const vec_any v_tile_new42 = (v_tile_41 - load_any(sum + e * 32 + t_key)) -
-                            load_any(sum_from_state + e * 32 + t_key);
-                        store_any(v_tile + e * 32 + t_key, v_tile_new42);
-                        result_in[vector] += load_any(linear_part_2_tile + e * 32 + t_key) * v_tile_new42;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    store_any(result + t_key, load_any(result + t_key) + result_in[vector]);
-                }
-            }
-        }
-        if (linear_part_4) {
-            /* sum_2 = query_3 + sum_2 */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(sum_2 + d * 32 + t_key, load_any(query_3 + d * 32 + t_key) + load_any(sum_2 + d * 32 +
-                            t_key));
-                    }
-                }
-            }
-        }
-        if (linear_part_8) {
-            /* row_sum = row_sum + query_sum_2 */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                store_any(row_sum + t_key, load_any(row_sum + t_key) + load_any(query_sum_2 + t_key));
-            }
-        }
-        if (linear_part_3) {
-            /* linear_part_3 = result */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                linear_part_3[(t_key0 + t_key)] = result[t_key];
-        }
-        if (linear_part_4) {
-            /* linear_part_4 = sum_2, transposed back */
-            transpose_out_any(sum_2, 32, 64, t_key1 - t_key0, linear_part_4 + t_key0 * linear_part_4_row,
-                linear_part_4_row);
-        }
-        if (linear_part_8) {
-            /* linear_part_8 = row_sum */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                linear_part_8[(t_key0 + t_key)] = row_sum[t_key];
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_any(const struct call *call, int64_t task,
-    struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_begin_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_queries_any(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void gated_deltanet_linear_linear_part_7_dk_begin_any(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + f * 64 + e, splat_any(0.0f));
-                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void gated_deltanet_linear_linear_part_7_dk_keys_any(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [t_key: 32] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 64, t_key: 32] */
-    float *const key_features_3 = (float *)(void *)(part->work + 8192); /* [t_key: 32, e: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, t_key: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [t_key: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [t_key: 32] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16640); /* [t_key: 32] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 16768); /* [t_key: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t t_key0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), t_key_end = min(n_k,
-        (chunks - chunk) * 32); t_key0 < t_key_end; t_key0 += 32) {
-        const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 32);
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + t_key] = 0;
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            log_decay_k_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k[(t_key0 + t_key)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-            log_decay_k_low_tile[t_key] = t_key < t_key1 - t_key0 ? log_decay_k_low[(t_key0 + t_key)] : 0;
-        /* key_sum = 0.0f */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-            store_any(key_sum + t_key, splat_any(0.0f));
-        }
-        /* key_sum += k_tile * k_tile */
-        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-            vec_any key_sum_in[2];
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                key_sum_in[vector] = (vec_any){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                    const vec_any k_tile_0 = load_any(k_tile + d * 32 + t_key);
-                    key_sum_in[vector] += k_tile_0 * k_tile_0;
-                }
-            }
-            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                store_any(key_sum + t_key, load_any(key_sum + t_key) + key_sum_in[vector]);
-            }
-        }
-        /* k_tile = k_tile * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-            const vec_any key_sum_1 = load_any(key_sum + t_key);
-            const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
-            for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 32 + t_key, load_any(k_tile + d * 32 + t_key) * t_2);
-            }
-        }
-        /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_at[t_key] =
-            log_decay_chunk[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4);
-            t_key++) log_decay_chunk_at[t_key] = 0;
-        /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) log_decay_chunk_low_at[t_key] =
-            log_decay_chunk_low[max(min(((max(t_key0 + t_key, 0) / 32) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4);
-            t_key++) log_decay_chunk_low_at[t_key] = 0;
-        /* key_features_2 = (k_tile * select((max(t_key, 0) / 32) == 0, 1.0f,
-           exp2(((log_decay_k_tile - log_decay_chunk_at) + (log_decay_k_ ... */
-        const float log_decay_chunk_6 = log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)];
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-            const vec_any log_decay_chunk_at_3 = load_any(log_decay_chunk_at + t_key);
-            const vec_any log_decay_chunk_low_at_4 = load_any(log_decay_chunk_low_at + t_key);
-            const vec_any t_5 = pick_any(__builtin_convertvector((((((t_key0 + t_key + lane_any) > 0) & (t_key0 + t_key
-                + lane_any)) | (~((t_key0 + t_key + lane_any) > 0) & (0 - (ints_any){0}))) / 32) == 0, mask_any),
-                splat_any(1.0f), exp2_any(((load_any(log_decay_k_tile + t_key) - log_decay_chunk_at_3) +
-                (load_any(log_decay_k_low_tile + t_key) - log_decay_chunk_low_at_4)) * 1.442695f));
-            const vec_any t_8 = exp2_any(((log_decay_chunk_at_3 - log_decay_chunk_6) + (log_decay_chunk_low_at_4 -
-                log_decay_chunk_low_7)) * 1.442695f);
-            for (int64_t f = 0; f < 64; f++) {
-                store_any(key_features_2 + f * 32 + t_key, (load_any(k_tile + f * 32 + t_key) * t_5) * t_8);
-            }
-        }
-        /* key_features_3 = 0.0f - (linear_part_2 * beta) */
-        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    store_any(key_features_3 + t_key * 64 + e, 0.0f - (load_any(linear_part_2 + (t_key0 + t_key) *
-                        linear_part_2_row + e) * (beta_array[(t_key0 + t_key) * beta_array_row])));
-                }
-            }
-        }
-        /* state[f][e] += sum over t_key of key_features_2 * key_features_3 */
-        dot6_any(t_key1 - t_key0, key_features_2, key_features_3, state + (chunk - chunk0) * 4096);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void gated_deltanet_linear_linear_part_7_dk_fold_any(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_9 = (log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
-            0)]) + (log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk_low[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1), 0)]);
-        const float t_10 = powf(2.7182818f, t_9);
-        const int t_11 = t_10 < 0.5f;
-        const float t_12 = t_11 ? t_10 : 1.0f;
-        const float t_13 = t_11 ? 0.0f : (-expm1f(t_9));
-        for (int64_t f = f0; f < f1; f += 4) {
-            store_any(kept_share + f, splat_any(t_12));
-            store_any(lost_share + f, splat_any(t_13));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_14 = load_any(carried + f * 64 + e);
-                    const vec_any before_new15 = carried_14;
-                    const float kept_share_16 = kept_share[f];
-                    const vec_any carried_new17 = carried_14 * kept_share_16;
-                    store_any(carried + f * 64 + e, carried_new17);
-                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
-                        kept_share_16);
-                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new17 * lost_share[f]),
-                        splat_any(1));
-                    store_any(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new15);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-APART void gated_deltanet_linear_linear_part_7_dk_queries_any(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
-        members * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
-        call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
-        * call->linear_part_0_at.head : NULL;
-    const int64_t linear_part_0_row = call->linear_part_0_at.row;
-    const float *const linear_part_6 = call->linear_part_6 ? call->linear_part_6 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + b * call->linear_part_5_at.batch + g
-        * call->linear_part_5_at.head : NULL;
-    const int64_t linear_part_5_row = call->linear_part_5_at.row;
-    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
-        * call->linear_part_2_at.head : NULL;
-    const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + b * call->linear_part_4_at.batch + g
-        * call->linear_part_4_at.head : NULL;
-    const int64_t linear_part_4_row = call->linear_part_4_at.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [j: 32] */
-    float *const query_features = (float *)(void *)(part->work + 128); /* [d: 64, j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 8320); /* [t_key: 32] */
-    float *const score = (float *)(void *)(part->work + 8320); /* [t_key: 32, j: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 12416); /* [j: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 12544); /* [f: 64, j: 32] */
-    float *const query = (float *)(void *)(part->work + 20736); /* [f: 64, j: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 12544); /* [t_key: 32, j: 32] */
-    float *const weight = (float *)(void *)(part->work + 16640); /* [t_key: 32, j: 32] */
-    float *const sum = (float *)(void *)(part->work + 28928); /* [d: 64, j: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 37120); /* [d: 64, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 128); /* [j: 32] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 45312); /* [j: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 45440); /* [j: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 45568); /* [j: 32] */
-    float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + (b * kv_heads + g) * n_k : NULL;
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const k_tile_2 = (float *)(void *)(part->work + 45696); /* [d: 64, j: 32] */
-    float *const linear_part_4_tile = (float *)(void *)(part->work + 53888); /* [d: 64, j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(part->work + 62080); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(part->work + 70272); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(part->work + 70400); /* [j: 32] */
-    float *const k_tile_3 = (float *)(void *)(part->work + 70528); /* [d: 64, t_key: 32] */
-    float *const beta_tile = (float *)(void *)(part->work + 12544); /* [t_key: 32] */
-    float *const linear_part_2_tile = (float *)(void *)(part->work + 78720); /* [e: 64, t_key: 32] */
-    float *const linear_part_5_tile = (float *)(void *)(part->work + 86912); /* [d: 64, j: 32] */
-    float *const linear_part_6_tile = (float *)(void *)(part->work + 95104); /* [j: 32] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
-        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (dk) {
-            /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
-            transpose_any(linear_part_4 + j0 * linear_part_4_row, linear_part_4_row, j1 - j0, 64, linear_part_4_tile,
-                32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) linear_part_4_tile[d * 32 + j] = 0;
-        }
-        /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
-        transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64, linear_part_0_tile, 32);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        if (dk) {
-            /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
-            transpose_any(linear_part_5 + j0 * linear_part_5_row, linear_part_5_row, j1 - j0, 64, linear_part_5_tile,
-                32);
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                for (int64_t d = 0; d < 64; d++) linear_part_5_tile[d * 32 + j] = 0;
-        }
-        if (linear_part_7) {
-            /* linear_part_6_tile = linear_part_6, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                linear_part_6_tile[j] = j < j1 - j0 ? linear_part_6[(j0 + j)] : 0;
-        }
-        /* query_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(query_sum + j, splat_any(0.0f));
-        }
-        /* query_sum += k_tile_2 * k_tile_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any query_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                query_sum_in[vector] = (vec_any){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any k_tile_2_18 = load_any(k_tile_2 + d * 32 + j);
-                    query_sum_in[vector] += k_tile_2_18 * k_tile_2_18;
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
-            }
-        }
-        if (dk) {
-            /* query_sum_2 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(query_sum_2 + j, splat_any(0.0f));
-            }
-        }
-        /* sum_from_state[f][j] = sum over e of state * linear_part_0_tile */
-        dot7_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 4096, linear_part_0_tile, sum_from_state);
-        /* query_features = k_tile_2 * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum));
-           query_sum_2 += linear_part_4_tile * (k_tile ... */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any query_sum_20 = load_any(query_sum + j);
-            const mask_any t_21 = query_sum_20 == 0.0f;
-            const vec_any t_22 = sqrt_any(query_sum_20);
-            const vec_any t_23 = 1.0f / t_22;
-            const vec_any t_24 = pick_any(t_21, splat_any(0.0f), t_23);
-            const vec_any t_25 = pick_any(t_21, splat_any(0.0f), (-(t_23 * (0.5f / t_22))) / t_22);
-            vec_any query_sum_2_in = (vec_any){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_2_19 = load_any(k_tile_2 + d * 32 + j);
-                store_any(query_features + d * 32 + j, k_tile_2_19 * t_24);
-                query_sum_2_in += load_any(linear_part_4_tile + d * 32 + j) * (k_tile_2_19 * t_25);
-                store_any(sum + d * 32 + j, splat_any(0.0f));
-                store_any(sum_compensation + d * 32 + j, splat_any(0.0f));
-            }
-            store_any(query_sum_2 + j, load_any(query_sum_2 + j) + query_sum_2_in);
-        }
-        if (linear_part_7) {
-            /* query_sum_4 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(query_sum_4 + j, splat_any(0.0f));
-            }
-        }
-        /* query = sum_from_state * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-           log_decay_k_low_tile_2)) * 1.4426 ... */
-        const float log_decay_chunk_27 = log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-        const float log_decay_chunk_low_28 = log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1), 0)];
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_29 = exp2_any(((log_decay_chunk_27 - load_any(log_decay_k_tile_2 + j)) +
-                (log_decay_chunk_low_28 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
-            vec_any query_sum_4_in = (vec_any){0};
-            for (int64_t f = 0; f < 64; f++) {
-                const vec_any sum_from_state_26 = load_any(sum_from_state + f * 32 + j);
-                store_any(query + f * 32 + j, sum_from_state_26 * t_29);
-                query_sum_4_in += sum_from_state_26 * (-(load_any(query_features + f * 32 + j) * t_29));
-            }
-            store_any(query_sum_4 + j, load_any(query_sum_4 + j) + query_sum_4_in);
-        }
-        if (linear_part_7) {
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(row_sum + j, splat_any(0.0f));
-                store_any(row_sum_compensation + j, splat_any(0.0f));
-            }
-        }
-        /* the ranges of t_key that some query of the tile may see */
-        struct attn_range t_key_range[] = {
-            {max(j0 + 1, 0), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) + 32},
-            {j0 + 1, 0},
-        };
-        const int64_t t_key_ranges = attn_union(t_key_range, 2, 0, n_k);
-        /* the ranges that every query of the tile sees */
-        struct attn_range t_key_inside[] = {
-            {max(j1, 0), (((j0 - floor_mod(j0, 32)) / 32) * 32) + 32},
-            {j1, 0},
-        };
-        const int64_t t_key_insides = attn_union(t_key_inside, 2, 0, n_k);
-        for (int64_t piece = 0; piece < t_key_ranges; piece++) {
-            for (int64_t t_key0 = t_key_range[piece].from, t_key_end = t_key_range[piece].to; t_key0 < t_key_end;
-                t_key0 += 32) {
-                const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                /* k_tile_3 = k, with zeros beyond the last row */
-                transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile_3, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    for (int64_t d = 0; d < 64; d++) k_tile_3[d * 32 + t_key] = 0;
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key)] : 0;
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
                 } else {
                     /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                        beta_tile[t_key] = t_key < t_key1 - t_key0 ? beta_array[(t_key0 + t_key) * beta_array_row] : 0;
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
                 }
-                /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
-                transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                    linear_part_2_tile, 32);
-                for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                    for (int64_t e = 0; e < 64; e++) linear_part_2_tile[e * 32 + t_key] = 0;
-                /* key_sum_2 = 0.0f */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    store_any(key_sum_2 + t_key, splat_any(0.0f));
+                if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
+                    /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
+                    transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
+                        linear_part_0_tile, 32);
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                        for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
-                /* key_sum_2 += k_tile_3 * k_tile_3 */
-                for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                    vec_any key_sum_2_in[2];
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        key_sum_2_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                            const vec_any k_tile_3_30 = load_any(k_tile_3 + d * 32 + t_key);
-                            key_sum_2_in[vector] += k_tile_3_30 * k_tile_3_30;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(key_sum_2 + t_key, load_any(key_sum_2 + t_key) + key_sum_2_in[vector]);
-                    }
-                }
-                /* k_tile_3 = k_tile_3 * select(key_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(key_sum_2)) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any key_sum_2_31 = load_any(key_sum_2 + t_key);
-                    const vec_any t_32 = pick_any(key_sum_2_31 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_2_31));
-                    for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_3 + d * 32 + t_key, load_any(k_tile_3 + d * 32 + t_key) * t_32);
-                    }
-                }
-                if (linear_part_7) {
-                    /* score[t_key][j] = sum over d of k_tile_3 * query_features */
-                    dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, k_tile_3, query_features, score);
-                }
-                /* linear_part_2_tile = 0.0f - (linear_part_2_tile * beta_tile) */
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any beta_tile_33 = load_any(beta_tile + t_key);
-                    for (int64_t e = 0; e < 64; e++) {
-                        store_any(linear_part_2_tile + e * 32 + t_key, 0.0f - (load_any(linear_part_2_tile + e * 32 +
-                            t_key) * beta_tile_33));
-                    }
-                }
-                /* score_2[t_key][j] = sum over e of linear_part_2_tile * linear_part_0_tile */
-                dot0_any(round_up(j1 - j0, 4), t_key1 - t_key0, linear_part_2_tile, linear_part_0_tile, score_2);
-                if (dk) {
-                    /* weight = score_2 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
-                       log_decay_k_low_tile_2)) * 1.442695f) */
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    /* query_sum = 0.0f */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any log_decay_k_tile_2_34 = load_any(log_decay_k_tile_2 + j);
-                        const vec_any log_decay_k_low_tile_2_35 = load_any(log_decay_k_low_tile_2 + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            store_any(weight + t_key * 32 + j, load_any(score_2 + t_key * 32 + j) *
-                                exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_34) +
-                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_35)) * 1.442695f));
+                        store_any(query_sum + j, splat_any(0.0f));
+                    }
+                    /* query_sum += k_tile * k_tile */
+                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                        vec_any query_sum_in[2];
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            query_sum_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
+                                query_sum_in[vector] += k_tile_0 * k_tile_0;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
                         }
                     }
-                }
-                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
-                    t_key1)) { /* the tile is partly outside the mask */
-                    if (dk) {
-                        /* weight = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), weight, 0.0f) */
+                    /* key_features = k * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                                const float query_sum_1 = query_sum[j];
+                                store_any(key_features + j * 64 + d, load_any(k + (j0 + j) * k_row + d) * ((query_sum_1
+                                    == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_1))));
+                            }
+                        }
+                    }
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(query_scale + j, load_any(beta_tile + j));
+                    }
+                    if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
+                        /* query_features = linear_part_0_tile * query_scale */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const vec_any query_scale_4 = load_any(query_scale + j);
+                            for (int64_t e = 0; e < 64; e++) {
+                                store_any(query_features + e * 32 + j, load_any(linear_part_0_tile + e * 32 + j) *
+                                    query_scale_4);
+                            }
+                        }
+                    }
+                    /* key_features_turned = key_features, with zeros beyond the last row */
+                    transpose_any(key_features, 64, j1 - j0, 64, key_features_turned, 32);
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                        for (int64_t d = 0; d < 64; d++) key_features_turned[d * 32 + j] = 0;
+                    /* score[t_key][j] = sum over d of key_features * key_features_turned */
+                    dot7_any(round_up(j1 - j0, 4), t_key1 - t_key0, key_features, key_features_turned, score);
+                    /* score = score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low -
+                       log_decay_k_low_tile)) * 1.442695f); weight_2 = scor ... */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any log_decay_k_tile_6 = load_any(log_decay_k_tile + j);
+                        const vec_any log_decay_k_low_tile_7 = load_any(log_decay_k_low_tile + j);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            const vec_any score_5 = load_any(score + t_key * 32 + j);
+                            const vec_any score_new8 = score_5 * exp2_any(((log_decay_k[(t_key0 + t_key)] -
+                                log_decay_k_tile_6) + (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_7)) *
+                                1.442695f);
+                            store_any(score + t_key * 32 + j, score_new8);
+                            store_any(weight_2 + t_key * 32 + j, score_new8 * query_scale[((t_key0 + t_key) - j0)]);
+                        }
+                    }
+                    /* key = key_features * exp2(((log_decay_chunk - log_decay_k) + (log_decay_chunk_low -
+                       log_decay_k_low)) * 1.442695f) */
+                    const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                        n_k - 1), 0)];
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t f = 0; f < 64; f += 4) {
+                            store_any(key + j * 64 + f, load_any(key_features + j * 64 + f) * exp2f(((log_decay_chunk_9
+                                - log_decay_k[(j0 + j)]) + (log_decay_chunk_low_10 - log_decay_k_low[(j0 + j)])) *
+                                1.442695f));
+                        }
+                    }
+                    /* sum_from_state[j][e] = sum over f of key * state */
+                    dot8_any(j1 - j0, key, state, sum_from_state);
+                    /* query_scale_2 = 1.0f */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                        store_any(query_scale_2 + t_key, splat_any(1.0f));
+                    }
+                    /* key_features_3 = (key_features * select((lo() / 32) == 0, 1.0f,
+                       exp2(((log_decay_k - log_decay_chunk) + (log_decay_k_low - log_d ... */
+                    const int t_11 = (j0 / 32) == 0;
+                    const float log_decay_chunk_12 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                    const float t_14 = exp2f(((log_decay_chunk_12 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                        0)]) + (log_decay_chunk_low_13 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                        0)])) * 1.442695f);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t f = 0; f < 64; f += 4) {
+                            store_any(key_features_3 + t_key * 64 + f, (load_any(key_features + ((t_key0 + t_key) - j0)
+                                * 64 + f) * (t_11 ? 1.0f : exp2f(((log_decay_k[(t_key0 + t_key)] - log_decay_chunk_12) +
+                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_chunk_low_13)) * 1.442695f))) * t_14);
+                        }
+                    }
+                    if (linear_part_3 || linear_part_5) {
+                        /* query[f][j] = sum over e of state * query_features */
+                        dot9_any(round_up(j1 - j0, 4), state, query_features, query);
+                    }
+                    if (linear_part_5) {
+                        /* query_sum_3 = 0.0f */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            store_any(query_sum_3 + j, splat_any(0.0f));
+                        }
+                        /* key_turned = key, with zeros beyond the last row */
+                        transpose_any(key, 64, j1 - j0, 64, key_turned, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                            for (int64_t f = 0; f < 64; f++) key_turned[f * 32 + j] = 0;
+                    }
+                    if (linear_part_3 || linear_part_5) {
+                        /* query_2 = query * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+                           log_decay_k_low_tile)) * 1.442695f); query ... */
+                        const float log_decay_chunk_16 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                            0)];
+                        const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                            n_k - 1), 0)];
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const vec_any t_18 = exp2_any(((log_decay_chunk_16 - load_any(log_decay_k_tile + j)) +
+                                (log_decay_chunk_low_17 - load_any(log_decay_k_low_tile + j))) * 1.442695f);
+                            vec_any query_sum_3_in = (vec_any){0};
+                            for (int64_t f = 0; f < 64; f++) {
+                                const vec_any query_15 = load_any(query + f * 32 + j);
+                                store_any(query_2 + f * 32 + j, query_15 * t_18);
+                                query_sum_3_in += query_15 * (-load_any(key_turned + f * 32 + j));
+                            }
+                            store_any(query_sum_3 + j, load_any(query_sum_3 + j) + query_sum_3_in);
+                        }
+                    }
+                    /* sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                store_any(sum + j * 64 + e, splat_any(0.0f));
+                            }
+                        }
+                    }
+                    if (linear_part_3) {
+                        /* sum_2 = 0.0f */
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                                    store_any(sum_2 + j * 64 + d, splat_any(0.0f));
+                                }
+                            }
+                        }
+                    }
+                    if (linear_part_5) {
+                        /* row_sum = 0.0f */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            store_any(row_sum + j, splat_any(0.0f));
+                        }
+                    }
+                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                        const int64_t i1 = min(i0 + 32, i_end);
+                        /* q_tile = q, with zeros beyond the last row */
+                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        /* query_sum_4 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            store_any(query_sum_4 + i, splat_any(0.0f));
+                        }
+                        /* query_sum_4 += q_tile * q_tile */
+                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                            vec_any query_sum_4_in[2];
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                query_sum_4_in[vector] = (vec_any){0};
+                            }
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                    const vec_any q_tile_19 = load_any(q_tile + d * 32 + i);
+                                    query_sum_4_in[vector] += q_tile_19 * q_tile_19;
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                store_any(query_sum_4 + i, load_any(query_sum_4 + i) + query_sum_4_in[vector]);
+                            }
+                        }
+                        if (linear_part_3 || linear_part_5) {
+                            /* score_2[i][j] = sum over e of dout * query_features */
+                            dot10_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                query_features, score_2);
+                        }
+                        /* key_features_4 = (q * select(query_sum_4 == 0.0f, 0.0f,
+                           1.0f / sqrt(query_sum_4))) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                                    const float query_sum_4_20 = query_sum_4[i];
+                                    store_any(key_features_4 + i * 64 + d, (load_any(q + m * q_head + (i0 + i) * q_row +
+                                        d) * ((query_sum_4_20 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_4_20)))) *
+                                        0.125f);
+                                }
+                            }
+                        }
+                        /* key_features_turned_2 = key_features, with zeros beyond the last row */
+                        transpose_any(key_features, 64, j1 - j0, 64, key_features_turned_2, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                            for (int64_t d = 0; d < 64; d++) key_features_turned_2[d * 32 + j] = 0;
+                        /* score_3[i][j] = sum over d of key_features_4 * key_features_turned_2 */
+                        dot7_any(round_up(j1 - j0, 4), i1 - i0, key_features_4, key_features_turned_2, score_3);
+                        /* weight_3 = score_2 * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                           log_decay_k_low_tile)) * 1.442695f); score_3 =  ... */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const vec_any log_decay_k_tile_21 = load_any(log_decay_k_tile + j);
+                            const vec_any log_decay_k_low_tile_22 = load_any(log_decay_k_low_tile + j);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                const vec_any t_23 = exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                    log_decay_k_tile_21) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                    log_decay_k_low_tile_22)) * 1.442695f);
+                                store_any(weight_3 + i * 32 + j, load_any(score_2 + i * 32 + j) * t_23);
+                                store_any(score_3 + i * 32 + j, load_any(score_3 + i * 32 + j) * t_23);
+                            }
+                        }
+                        /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const ints_any t_24 = j0 + j + lane_any;
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                store_any(score_3 + i * 32 + j, pick_any(__builtin_convertvector(t_24 <= ((i0 + i) +
+                                    query_start), mask_any), load_any(score_3 + i * 32 + j), splat_any(0.0f)));
+                            }
+                        }
+                        /* sum[j][e] += sum over i of score_3 * dout */
+                        dot11_any(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                        /* key_features_5 = (key_features_4 * select((lo() / 32) == 0, 1.0f,
+                           exp2(((log_decay_q - log_decay_chunk) + (log_decay_q_low - log ... */
+                        const int t_25 = (j0 / 32) == 0;
+                        const float log_decay_chunk_26 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_27 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        const float t_28 = exp2f(((log_decay_chunk_26 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                            0)]) + (log_decay_chunk_low_27 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                            0)])) * 1.442695f);
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t f = 0; f < 64; f += 4) {
+                            }
+                        }
+                        if (linear_part_3) {
+                            /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const ints_any t_29 = j0 + j + lane_any;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_any(weight_3 + i * 32 + j, pick_any(__builtin_convertvector(t_29 <= ((i0 + i)
+                                        + query_start), mask_any), load_any(weight_3 + i * 32 + j), splat_any(0.0f)));
+                                }
+                            }
+                            /* sum_2[j][d] += sum over i of weight_3 * key_features_4 */
+                            dot12_any(j1 - j0, i1 - i0, weight_3, key_features_4, sum_2);
+                        }
+                        if (linear_part_5) {
+                            /* score_3 = score_2 * neg(score_3) */
+                            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                        store_any(score_3 + i * 32 + j, load_any(score_2 + i * 32 + j) *
+                                            (-load_any(score_3 + i * 32 + j)));
+                                    }
+                                }
+                            }
+                            /* score_3 = select(j <= (i + query_start), score_3, 0.0f); row_sum += score_3 */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const ints_any t_30 = j0 + j + lane_any;
+                                vec_any row_sum_in = (vec_any){0};
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const vec_any score_3_31 = load_any(score_3 + i * 32 + j);
+                                    const vec_any score_3_new32 = pick_any(__builtin_convertvector(t_30 <= ((i0 + i) +
+                                        query_start), mask_any), score_3_31, splat_any(0.0f));
+                                    store_any(score_3 + i * 32 + j, score_3_new32);
+                                    row_sum_in += score_3_new32;
+                                }
+                                store_any(row_sum + j, load_any(row_sum + j) + row_sum_in);
+                            }
+                        }
+                    }
+                    /* sum = sum + sum_from_state */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                store_any(sum + j * 64 + e, load_any(sum + j * 64 + e) + load_any(sum_from_state + j *
+                                    64 + e));
+                            }
+                        }
+                    }
+                    /* corrected[j][e] = query_scale_2[j] * (sum[j][e] - sum over t_key > j of weight_2 *
+                       corrected[t_key][e]) */
+                    dot13_any(j1 - j0, weight_2 + (j1 - j0 - 1) * (1 + 32), -(1), -(32),
+                        query_scale_2 + (j1 - j0 - 1) * (1), -(1), sum + (j1 - j0 - 1) * (64), -(64),
+                        corrected + (j1 - j0 - 1) * (64), -(64));
+                    if (linear_part_1) {
+                        /* linear_part_1 = corrected */
+                        for (int64_t e = 0; e < 64; e++)
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                                linear_part_1[(t_key0 + t_key) * linear_part_1_row + e] = corrected[t_key * 64 + e];
+                    }
+                    /* key_3 = corrected * query_scale */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                store_any(key_3 + t_key * 64 + e, load_any(corrected + t_key * 64 + e) *
+                                    query_scale[((t_key0 + t_key) - j0)]);
+                            }
+                        }
+                    }
+                    if (dv) {
+                        /* key_4 = key_3 */
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                    store_any(key_4 + j * 64 + e, load_any(key_3 + ((j0 + j) - t_key0) * 64 + e));
+                                }
+                            }
+                        }
+                        /* dv = key_4 */
+                        for (int64_t e = 0; e < 64; e++)
+                            for (int64_t j = 0; j < j1 - j0; j++)
+                                dv[(j0 + j) * dv_row + e] = key_4[j * 64 + e];
+                    }
+                    if (dbeta_array) {
+                        /* query_3 = 0.0f */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            store_any(query_3 + t_key, splat_any(0.0f));
+                        }
+                        /* corrected_turned = corrected, with zeros beyond the last row */
+                        transpose_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                            for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
+                        /* query_3 += corrected_turned * linear_part_0_tile */
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                            vec_any query_3_in[2];
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                query_3_in[vector] = (vec_any){0};
+                            }
+                            for (int64_t e = 0; e < 64; e++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                    query_3_in[vector] += load_any(corrected_turned + e * 32 + t_key) *
+                                        load_any(linear_part_0_tile + e * 32 + ((t_key0 + t_key) - j0));
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                store_any(query_3 + t_key, load_any(query_3 + t_key) + query_3_in[vector]);
+                            }
+                        }
+                        /* query_scale_3 = select(m == 0, query_3, 0.0f) */
+                        const int t_33 = m == 0;
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            store_any(query_scale_3 + j, t_33 ? load_any(query_3 + ((j0 + j) - t_key0)) :
+                                splat_any(0.0f));
+                        }
+                        /* dbeta_array = query_scale_3 */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            dbeta_array[m * n_k + (j0 + j)] = query_scale_3[j];
+                    }
+                    /* key_3 = 0.0f - key_3 */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                store_any(key_3 + t_key * 64 + e, 0.0f - load_any(key_3 + t_key * 64 + e));
+                            }
+                        }
+                    }
+                    if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
+                        /* score_4[t_key][j] = sum over e of key_3 * query_features */
+                        dot7_any(round_up(j1 - j0, 4), t_key1 - t_key0, key_3, query_features, score_4);
+                    }
+                    if (linear_part_2 || linear_part_3) {
+                        /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low -
+                           log_decay_k_low_tile)) * 1.442695f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const vec_any log_decay_k_tile_34 = load_any(log_decay_k_tile + j);
+                            const vec_any log_decay_k_low_tile_35 = load_any(log_decay_k_low_tile + j);
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                store_any(weight_6 + t_key * 32 + j, load_any(score_4 + t_key * 32 + j) *
+                                    exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_34) +
+                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_35)) * 1.442695f));
+                            }
+                        }
+                        /* weight_6 = select(j < t_key, weight_6, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             const ints_any t_36 = j0 + j + lane_any;
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_any(weight + t_key * 32 + j, pick_any(__builtin_convertvector((t_36 < (t_key0 +
-                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_36), mask_any),
-                                    load_any(weight + t_key * 32 + j), splat_any(0.0f)));
+                                store_any(weight_6 + t_key * 32 + j, pick_any(__builtin_convertvector(t_36 < (t_key0 +
+                                    t_key), mask_any), load_any(weight_6 + t_key * 32 + j), splat_any(0.0f)));
                             }
                         }
                     }
-                }
-                if (dk) {
-                    /* sum[d][j] += sum over t_key of k_tile_3 * weight */
-                    if (__builtin_expect((!attn_covers(t_key_inside, t_key_insides, t_key0,
-                        t_key1)) && !finite_any(k_tile_3, 32, 64, t_key1 - t_key0),
-                        0)) { /* infinity and NaN affect only queries that see them */
-                        dot15_any(round_up(j1 - j0, 4), t_key1 - t_key0, k_tile_3, weight, sum, sum_compensation);
+                    if (linear_part_2) {
+                        /* sum_3[t_key][d] = sum over j of weight_6 * key_features */
+                        dot14_any(t_key1 - t_key0, j1 - j0, weight_6, key_features, sum_3);
+                        /* sum_3 = sum_3 */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            mask_any in_region[8] = {0};
-                            if (finite_any(k_tile_3 + t_key * 1, 32, 64, 1)) continue;
-                            const int64_t t_38 = (max(t_key0 + t_key, 0) / 32) * 32;
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_37 = j0 + j + lane_any;
-                                in_region[j / 4] = __builtin_convertvector((t_37 < (t_key0 + t_key)) & (t_38 <= t_37),
-                                    mask_any);
+                            for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                                    store_any(sum_3 + t_key * 64 + d, load_any(sum_3 + t_key * 64 + d));
+                                }
                             }
-                            add_seen_any(64, sum, 32, k_tile_3 + t_key * 1, 32, weight + t_key * 32, in_region,
-                                j1 - j0);
                         }
-                    } else
-                        dot16_any(round_up(j1 - j0, 4), t_key1 - t_key0, k_tile_3, weight, sum, sum_compensation);
-                }
-                if (linear_part_7) {
-                    /* score = score_2 * neg(score * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
-                       log_decay_k_low_tile_2)) * 1.442695f)) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any log_decay_k_tile_2_39 = load_any(log_decay_k_tile_2 + j);
-                        const vec_any log_decay_k_low_tile_2_40 = load_any(log_decay_k_low_tile_2 + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            store_any(score + t_key * 32 + j, load_any(score_2 + t_key * 32 + j) * (-(load_any(score +
-                                t_key * 32 + j) * exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_39) +
-                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_40)) * 1.442695f))));
-                        }
+                        /* linear_part_2 = sum_3 */
+                        for (int64_t d = 0; d < 64; d++)
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                                linear_part_2[(t_key0 + t_key) * linear_part_2_row + d] = sum_3[t_key * 64 + d];
                     }
-                }
-                if (!attn_covers(t_key_inside, t_key_insides, t_key0,
-                    t_key1)) { /* the tile is partly outside the mask */
-                    if (linear_part_7) {
-                        /* score = select((j < t_key) && (((max(t_key, 0) / 32) * 32) <= j), score, 0.0f) */
+                    if (linear_part_3) {
+                        /* sum_4[j][d] = sum over t_key of weight_6 * key_features */
+                        dot15_any(j1 - j0, t_key1 - t_key0, weight_6, key_features, sum_4);
+                        /* sum_2_turned = sum_2, with zeros beyond the last row */
+                        transpose_any(sum_2, 64, j1 - j0, 64, sum_2_turned, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                            for (int64_t d = 0; d < 64; d++) sum_2_turned[d * 32 + j] = 0;
+                        /* sum_4_turned = sum_4, with zeros beyond the last row */
+                        transpose_any(sum_4, 64, j1 - j0, 64, sum_4_turned, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                            for (int64_t d = 0; d < 64; d++) sum_4_turned[d * 32 + j] = 0;
+                        /* query_sum_5 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_41 = j0 + j + lane_any;
+                            store_any(query_sum_5 + j, splat_any(0.0f));
+                        }
+                        /* sum_2_turned = (query_2 + sum_2_turned) + sum_4_turned;
+                           query_sum_5 += sum_2_turned * (k_tile * select(query_sum == 0.0f, 0.0f,  ... */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const vec_any query_sum_39 = load_any(query_sum + j);
+                            const vec_any t_40 = sqrt_any(query_sum_39);
+                            const vec_any t_41 = pick_any(query_sum_39 == 0.0f, splat_any(0.0f),
+                                (-((1.0f / t_40) * (0.5f / t_40))) / t_40);
+                            vec_any query_sum_5_in = (vec_any){0};
+                            for (int64_t d = 0; d < 64; d++) {
+                                const vec_any sum_2_turned_37 = load_any(sum_2_turned + d * 32 + j);
+                                const vec_any sum_2_turned_new38 = (load_any(query_2 + d * 32 + j) + sum_2_turned_37) +
+                                    load_any(sum_4_turned + d * 32 + j);
+                                store_any(sum_2_turned + d * 32 + j, sum_2_turned_new38);
+                                query_sum_5_in += sum_2_turned_new38 * (load_any(k_tile + d * 32 + j) * t_41);
+                            }
+                            store_any(query_sum_5 + j, load_any(query_sum_5 + j) + query_sum_5_in);
+                        }
+                        /* sum_2_turned = (sum_2_turned * select(query_sum == 0.0f, 0.0f,
+                           1.0f / sqrt(query_sum))) + (query_sum_5 * (k_tile * 2.0f)) */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const vec_any query_sum_42 = load_any(query_sum + j);
+                            const vec_any t_43 = pick_any(query_sum_42 == 0.0f, splat_any(0.0f),
+                                1.0f / sqrt_any(query_sum_42));
+                            const vec_any query_sum_5_44 = load_any(query_sum_5 + j);
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_any(sum_2_turned + d * 32 + j, (load_any(sum_2_turned + d * 32 + j) * t_43) +
+                                    (query_sum_5_44 * (load_any(k_tile + d * 32 + j) * 2.0f)));
+                            }
+                        }
+                        /* linear_part_3 = sum_2_turned, transposed back */
+                        transpose_out_any(sum_2_turned, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
+                            linear_part_3_row);
+                    }
+                    if (linear_part_4) {
+                        /* weight_7 = score_4 * score */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_any(score + t_key * 32 + j, pick_any(__builtin_convertvector((t_41 < (t_key0 +
-                                    t_key)) & (((max(t_key0 + t_key, 0) / 32) * 32) <= t_41), mask_any),
-                                    load_any(score + t_key * 32 + j), splat_any(0.0f)));
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                    store_any(weight_7 + t_key * 32 + j, load_any(score_4 + t_key * 32 + j) *
+                                        load_any(score + t_key * 32 + j));
+                                }
+                            }
+                        }
+                        /* row_sum_2 = 0.0f */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            store_any(row_sum_2 + t_key, splat_any(0.0f));
+                        }
+                        /* weight_7 = select(j < t_key, weight_7, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const ints_any t_45 = j0 + j + lane_any;
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                store_any(weight_7 + t_key * 32 + j, pick_any(__builtin_convertvector(t_45 < (t_key0 +
+                                    t_key), mask_any), load_any(weight_7 + t_key * 32 + j), splat_any(0.0f)));
+                            }
+                        }
+                        /* weight_7_turned = weight_7, with zeros beyond the last row */
+                        transpose_any(weight_7, 32, t_key1 - t_key0, j1 - j0, weight_7_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                            for (int64_t j = 0; j < j1 - j0; j++) weight_7_turned[j * 32 + t_key] = 0;
+                        /* row_sum_2 += weight_7_turned */
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                            vec_any row_sum_2_in[2];
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                row_sum_2_in[vector] = (vec_any){0};
+                            }
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                    row_sum_2_in[vector] += load_any(weight_7_turned + j * 32 + t_key);
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                store_any(row_sum_2 + t_key, load_any(row_sum_2 + t_key) + row_sum_2_in[vector]);
+                            }
+                        }
+                        /* row_sum_2 = row_sum_2 */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            store_any(row_sum_2 + t_key, load_any(row_sum_2 + t_key));
+                        }
+                        /* linear_part_4 = row_sum_2 */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                            linear_part_4[(t_key0 + t_key)] = row_sum_2[t_key];
+                    }
+                    if (linear_part_5) {
+                        /* score = score_4 * neg(score) */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                    store_any(score + t_key * 32 + j, load_any(score_4 + t_key * 32 + j) *
+                                        (-load_any(score + t_key * 32 + j)));
+                                }
+                            }
+                        }
+                        /* row_sum_3 = 0.0f */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            store_any(row_sum_3 + j, splat_any(0.0f));
+                        }
+                        /* score = select(j < t_key, score, 0.0f); row_sum_3 += score */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            const ints_any t_46 = j0 + j + lane_any;
+                            vec_any row_sum_3_in = (vec_any){0};
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                const vec_any score_47 = load_any(score + t_key * 32 + j);
+                                const vec_any score_new48 = pick_any(__builtin_convertvector(t_46 < (t_key0 + t_key),
+                                    mask_any), score_47, splat_any(0.0f));
+                                store_any(score + t_key * 32 + j, score_new48);
+                                row_sum_3_in += score_new48;
+                            }
+                            store_any(row_sum_3 + j, load_any(row_sum_3 + j) + row_sum_3_in);
+                        }
+                        /* row_sum = (row_sum + query_sum_3) + row_sum_3 */
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            store_any(row_sum + j, (load_any(row_sum + j) + load_any(query_sum_3 + j)) +
+                                load_any(row_sum_3 + j));
+                        }
+                        /* linear_part_5 = row_sum */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            linear_part_5[(j0 + j)] = row_sum[j];
+                    }
+                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) < 0.5f, p ... */
+                    const float t_49 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
+                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+                    const float t_50 = powf(2.7182818f, t_49);
+                    const int t_51 = t_50 < 0.5f;
+                    const float t_52 = t_51 ? t_50 : 1.0f;
+                    const float t_53 = t_51 ? 0.0f : (-expm1f(t_49));
+                    for (int64_t f = 0; f < 64; f += 4) {
+                        store_any(kept_share + f, splat_any(t_52));
+                        store_any(lost_share + f, splat_any(t_53));
+                    }
+                    /* state = (state * kept_share) - (state * lost_share) */
+                    for (int64_t f = 0; f < 64; f++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                const vec_any state_54 = load_any(state + f * 64 + e);
+                                store_any(state + f * 64 + e, (state_54 * kept_share[f]) - (state_54 * lost_share[f]));
                             }
                         }
                     }
-                }
-                if (linear_part_7) {
-                    /* row_sum += score */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                        vec_any row_sum_in[2];
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            row_sum_in[vector] = (vec_any){0};
-                        }
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                row_sum_in[vector] += load_any(score + t_key * 32 + j);
+                    {
+                        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                            const int64_t i1 = min(i0 + 32, i_end);
+                            /* q_tile_2 = q, with zeros beyond the last row */
+                            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                                for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
+                            /* query_sum_6 = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                store_any(query_sum_6 + i, splat_any(0.0f));
                             }
-                        }
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            add_any(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_any(1));
+                            /* query_sum_6 += q_tile_2 * q_tile_2 */
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                                vec_any query_sum_6_in[2];
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                    query_sum_6_in[vector] = (vec_any){0};
+                                }
+                                for (int64_t d = 0; d < 64; d++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                        const vec_any q_tile_2_55 = load_any(q_tile_2 + d * 32 + i);
+                                        query_sum_6_in[vector] += q_tile_2_55 * q_tile_2_55;
+                                    }
+                                }
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                    store_any(query_sum_6 + i, load_any(query_sum_6 + i) + query_sum_6_in[vector]);
+                                }
+                            }
+                            /* key_features_7 = (q * select(query_sum_6 == 0.0f, 0.0f,
+                               1.0f / sqrt(query_sum_6))) * 0.125f */
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                                    UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                                        const float query_sum_6_56 = query_sum_6[i];
+                                        store_any(key_features_7 + i * 64 + d, (load_any(q + m * q_head + (i0 + i) *
+                                            q_row + d) * ((query_sum_6_56 == 0.0f) ? 0.0f : (1.0f /
+                                            sqrtf(query_sum_6_56)))) * 0.125f);
+                                    }
+                                }
+                            }
+                            /* key_features_8 = (key_features_7 * select((lo() / 32) == 0, 1.0f,
+                               exp2(((log_decay_q - log_decay_chunk) + (log_decay_q_low - log ... */
+                            const int t_57 = (j0 / 32) == 0;
+                            const float log_decay_chunk_58 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_59 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            const float t_60 = exp2f(((log_decay_chunk_58 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                                0)]) + (log_decay_chunk_low_59 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                                0)])) * 1.442695f);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                for (int64_t f = 0; f < 64; f += 4) {
+                                    store_any(key_features_8 + i * 64 + f, (load_any(key_features_7 + i * 64 + f) *
+                                        (t_57 ? 1.0f : exp2f((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                        log_decay_chunk_58) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                        log_decay_chunk_low_59)) * 1.442695f))) * t_60);
+                                }
+                            }
+                            /* state[f][e] += sum over i of key_features_8 * dout */
+                            dot16_any(i1 - i0, key_features_8, dout + m * dout_head + i0 * dout_row, dout_row, state);
                         }
                     }
+                    /* state[f][e] += sum over t_key of key_features_3 * key_3 */
+                    dot17_any(t_key1 - t_key0, key_features_3, key_3, state);
                 }
             }
-        }
-        if (dk) {
-            /* query_sum_3 = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(query_sum_3 + j, splat_any(0.0f));
-            }
-            /* linear_part_5_tile = (linear_part_5_tile + query) + sum;
-               query_sum_3 += linear_part_5_tile * (k_tile_2 * select(query_sum == 0.0 ... */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any query_sum_44 = load_any(query_sum + j);
-                const vec_any t_45 = sqrt_any(query_sum_44);
-                const vec_any t_46 = pick_any(query_sum_44 == 0.0f, splat_any(0.0f),
-                    (-((1.0f / t_45) * (0.5f / t_45))) / t_45);
-                vec_any query_sum_3_in = (vec_any){0};
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_any linear_part_5_tile_42 = load_any(linear_part_5_tile + d * 32 + j);
-                    const vec_any linear_part_5_tile_new43 = (linear_part_5_tile_42 + load_any(query + d * 32 + j)) +
-                        load_any(sum + d * 32 + j);
-                    store_any(linear_part_5_tile + d * 32 + j, linear_part_5_tile_new43);
-                    query_sum_3_in += linear_part_5_tile_new43 * (load_any(k_tile_2 + d * 32 + j) * t_46);
-                }
-                store_any(query_sum_3 + j, load_any(query_sum_3 + j) + query_sum_3_in);
-            }
-            /* k_tile_2 = (((linear_part_4_tile * select(query_sum == 0.0f, 0.0f,
-               1.0f / sqrt(query_sum))) + (query_sum_2 * (k_tile_2 * 2.0f))) ... */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any query_sum_47 = load_any(query_sum + j);
-                const vec_any t_48 = pick_any(query_sum_47 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_47));
-                const vec_any query_sum_2_49 = load_any(query_sum_2 + j);
-                const vec_any query_sum_3_51 = load_any(query_sum_3 + j);
-                for (int64_t d = 0; d < 64; d++) {
-                    const vec_any t_50 = load_any(k_tile_2 + d * 32 + j) * 2.0f;
-                    store_any(k_tile_2 + d * 32 + j, (((load_any(linear_part_4_tile + d * 32 + j) * t_48) +
-                        (query_sum_2_49 * t_50)) + (load_any(linear_part_5_tile + d * 32 + j) * t_48)) + (query_sum_3_51
-                        * t_50));
-                }
-            }
-        }
-        if (linear_part_7) {
-            /* linear_part_6_tile = (linear_part_6_tile + query_sum_4) + row_sum */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(linear_part_6_tile + j, (load_any(linear_part_6_tile + j) + load_any(query_sum_4 + j)) +
-                    load_any(row_sum + j));
-            }
-            /* linear_part_7 = linear_part_6_tile */
-            for (int64_t j = 0; j < j1 - j0; j++)
-                linear_part_7[(j0 + j)] = linear_part_6_tile[j];
-        }
-        if (dk) {
-            /* dk = k_tile_2, transposed back */
-            transpose_out_any(k_tile_2, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
         }
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void gated_deltanet_linear_linear_part_7_dk_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        gated_deltanet_linear_linear_part_7_dk_begin_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_7_dk_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                gated_deltanet_linear_linear_part_7_dk_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            gated_deltanet_linear_linear_part_7_dk_queries_any(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-static void gated_deltanet_linear_dbeta_dlog_decay_k_any(const struct call *call, int64_t task, unsigned char *work)
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const struct call *call, int64_t task,
+    unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
-        j1 = min(j0 + 32, n_k);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_7 = call->linear_part_7 ? call->linear_part_7 + (b * kv_heads + g) * n_k : NULL;
-    const float *const linear_part_8 = call->linear_part_8 ? call->linear_part_8 + (b * kv_heads + g) * n_k : NULL;
-    float *const dbeta_array = call->dbeta_array ? call->dbeta_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
-    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
-        + m) * call->dlog_decay_k_at.head : NULL;
-    float *const linear_part_3_tile = (float *)(void *)(work + 0); /* [j: 32] */
-    float *const linear_part_7_tile = (float *)(void *)(work + 128); /* [j: 32] */
-    float *const linear_part_8_tile = (float *)(void *)(work + 256); /* [j: 32] */
-    if (dbeta_array) {
-        /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            linear_part_3_tile[j] = j < j1 - j0 ? linear_part_3[(j0 + j)] : 0;
-    }
-    if (dlog_decay_k) {
-        /* linear_part_7_tile = linear_part_7, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            linear_part_7_tile[j] = j < j1 - j0 ? linear_part_7[(j0 + j)] : 0;
-        /* linear_part_8_tile = linear_part_8, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            linear_part_8_tile[j] = j < j1 - j0 ? linear_part_8[(j0 + j)] : 0;
-    }
-    /* linear_part_3_tile = select(m == 0, linear_part_3_tile, 0.0f); linear_part_7_tile = select(m == 0,
-       linear_part_7_tile + linear_p ... */
-    const int t_0 = m == 0;
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
-        store_any(linear_part_3_tile + j, t_0 ? load_any(linear_part_3_tile + j) : splat_any(0.0f));
-        store_any(linear_part_7_tile + j, t_0 ? load_any(linear_part_7_tile + j) + load_any(linear_part_8_tile + j) :
-            splat_any(0.0f));
-    }
-    if (dbeta_array) {
-        /* dbeta_array = linear_part_3_tile */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dbeta_array[(j0 + j)] = linear_part_3_tile[j];
-    }
-    if (dlog_decay_k) {
-        /* dlog_decay_k = linear_part_7_tile */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dlog_decay_k[(j0 + j)] = linear_part_7_tile[j];
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
+        call->log_decay_q_at.head;
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
+        call->log_decay_k_at.head;
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+        call->beta_array_at.head;
+    const int64_t beta_array_row = call->beta_array_at.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const linear_part_0 = call->linear_part_0 ? call->linear_part_0 + b * call->linear_part_0_at.batch + g
+        * call->linear_part_0_at.head : NULL;
+    const int64_t linear_part_0_row = call->linear_part_0_at.row;
+    const float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g
+        * call->linear_part_1_at.head : NULL;
+    const int64_t linear_part_1_row = call->linear_part_1_at.row;
+    const float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g
+        * call->linear_part_2_at.head : NULL;
+    const int64_t linear_part_2_row = call->linear_part_2_at.row;
+    const float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + b * call->linear_part_3_at.batch + g
+        * call->linear_part_3_at.head : NULL;
+    const int64_t linear_part_3_row = call->linear_part_3_at.row;
+    const float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
+    const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
+    float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
+    float *const key_features_2 = (float *)(void *)(work + 24704); /* [j: 32, f: 64] */
+    float *const query_scale = (float *)(void *)(work + 32896); /* [j: 32] */
+    float *const key_features_3 = (float *)(void *)(work + 33024); /* [j: 32, e: 64] */
+    float *const sum_from_state = (float *)(void *)(work + 41216); /* [f: 64, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 49408); /* [f: 64, t_key: 32] */
+    float *const query_4 = (float *)(void *)(work + 57600); /* [d: 64, t_key: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 32896); /* [t_key: 32] */
+    float *const query_5 = (float *)(void *)(work + 49408); /* [d: 64, t_key: 32] */
+    float *const query_6 = (float *)(void *)(work + 65792); /* [d: 64, j: 32] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const query_sum_4 = (float *)(void *)(work + 16384); /* [t_key: 32] */
+    float *const query_scale_3 = (float *)(void *)(work + 32896); /* [j: 32] */
+    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + g * members
+        * call->dlog_decay_k_at.head : NULL;
+    const int64_t dlog_decay_k_head = call->dlog_decay_k_at.head;
+    float *const query_sum_5 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(work + 41216); /* [f: 64, i: 32] */
+    float *const query_7 = (float *)(void *)(work + 49408); /* [f: 64, i: 32] */
+    float *const score = (float *)(void *)(work + 57600); /* [i: 32, j: 32] */
+    float *const key_features_3_turned = (float *)(void *)(work + 61696); /* [e: 64, j: 32] */
+    float *const weight = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
+    float *const sum = (float *)(void *)(work + 65792); /* [i: 32, d: 64] */
+    float *const query_sum_6 = (float *)(void *)(work + 32896); /* [i: 32] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_head = call->p.dq.head;
+    float *const key_features_4 = (float *)(void *)(work + 49408); /* [i: 32, d: 64] */
+    float *const score_2 = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
+    float *const key_features_turned = (float *)(void *)(work + 65792); /* [d: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const query_sum_7 = (float *)(void *)(work + 32896); /* [i: 32] */
+    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
+        * call->dlog_decay_q_at.head : NULL;
+    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
+    const int64_t dlog_decay_q_head = call->dlog_decay_q_at.head;
+    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
+    float *const k_tile = (float *)(void *)(work + 73984); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 82176); /* [j: 32] */
+    float *const linear_part_1_tile = (float *)(void *)(work + 49408); /* [e: 64, t_key: 32] */
+    float *const linear_part_2_tile = (float *)(void *)(work + 65792); /* [d: 64, t_key: 32] */
+    float *const linear_part_3_tile = (float *)(void *)(work + 82304); /* [d: 64, j: 32] */
+    float *const key_turned = (float *)(void *)(work + 49408); /* [f: 64, t_key: 32] */
+    float *const linear_part_4_tile = (float *)(void *)(work + 90496); /* [t_key: 32] */
+    float *const linear_part_5_tile = (float *)(void *)(work + 90624); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 90752); /* [d: 64, i: 32] */
+    float *const dout_tile = (float *)(void *)(work + 49408); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 90496); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 98944); /* [i: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 99072); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 99200); /* [j: 32] */
+    float *const sum_turned = (float *)(void *)(work + 99328); /* [d: 64, i: 32] */
+    float *const weight_2_turned = (float *)(void *)(work + 57600); /* [j: 32, i: 32] */
+    float *const key_features_4_turned = (float *)(void *)(work + 57600); /* [f: 64, i: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
+        for (int64_t f = 0; f < 64; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + f * 64 + e, splat_any(0.0f));
+                }
+            }
+        }
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+                } else {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+                }
+                if (dk) {
+                    /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
+                    transpose_any(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
+                        linear_part_3_tile, 32);
+                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                        for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
+                }
+                if (dlog_decay_k) {
+                    /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        linear_part_5_tile[j] = j < j1 - j0 ? linear_part_5[(j0 + j)] : 0;
+                }
+                /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    if (dk || dlog_decay_k) {
+                        /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
+                        transpose_any(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0,
+                            64, linear_part_1_tile, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                            for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
+                    }
+                    if (dk) {
+                        /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
+                        transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0,
+                            64, linear_part_2_tile, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                            for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
+                    }
+                    if (dlog_decay_k) {
+                        /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
+                        for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                            linear_part_4_tile[t_key] = t_key < t_key1 - t_key0 ? linear_part_4[(t_key0 + t_key)] : 0;
+                    }
+                    /* query_sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(query_sum + j, splat_any(0.0f));
+                    }
+                    /* query_sum += k_tile * k_tile */
+                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                        vec_any query_sum_in[2];
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            query_sum_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
+                                query_sum_in[vector] += k_tile_0 * k_tile_0;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
+                        }
+                    }
+                    /* key_features = k * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                                const float query_sum_1 = query_sum[j];
+                                store_any(key_features + j * 64 + d, load_any(k + (j0 + j) * k_row + d) * ((query_sum_1
+                                    == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_1))));
+                            }
+                        }
+                    }
+                    /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k) + (log_decay_chunk_low -
+                       log_decay_k_low)) * 1.442695f) */
+                    const float log_decay_chunk_2 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_3 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                        n_k - 1), 0)];
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t f = 0; f < 64; f += 4) {
+                            store_any(key_features_2 + j * 64 + f, load_any(key_features + j * 64 + f) *
+                                exp2f(((log_decay_chunk_2 - log_decay_k[(j0 + j)]) + (log_decay_chunk_low_3 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                        }
+                    }
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(query_scale + j, load_any(beta_tile + j));
+                    }
+                    /* key_features_3 = linear_part_0 * query_scale */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                store_any(key_features_3 + j * 64 + e, load_any(linear_part_0 + (j0 + j) *
+                                    linear_part_0_row + e) * query_scale[j]);
+                            }
+                        }
+                    }
+                    if (dk || dlog_decay_k) {
+                        /* linear_part_1_tile = 0.0f - (linear_part_1_tile * query_scale) */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            const vec_any query_scale_4 = load_any(query_scale + ((t_key0 + t_key) - j0));
+                            for (int64_t e = 0; e < 64; e++) {
+                                store_any(linear_part_1_tile + e * 32 + t_key,
+                                    0.0f - (load_any(linear_part_1_tile + e * 32 + t_key) * query_scale_4));
+                            }
+                        }
+                        /* sum_from_state[f][t_key] = sum over e of state * linear_part_1_tile */
+                        dot9_any(round_up(t_key1 - t_key0, 4), state, linear_part_1_tile, sum_from_state);
+                    }
+                    if (dk) {
+                        /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
+                           exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 ... */
+                        const int t_5 = (j0 / 32) == 0;
+                        const float log_decay_chunk_6 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            const vec_any t_8 = t_5 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile_2 +
+                                ((t_key0 + t_key) - j0)) - log_decay_chunk_6) + (load_any(log_decay_k_low_tile_2 +
+                                ((t_key0 + t_key) - j0)) - log_decay_chunk_low_7)) * 1.442695f);
+                            for (int64_t f = 0; f < 64; f++) {
+                                store_any(query_2 + f * 32 + t_key, load_any(sum_from_state + f * 32 + t_key) * t_8);
+                            }
+                        }
+                        /* query_sum_3 = 0.0f */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            store_any(query_sum_3 + t_key, splat_any(0.0f));
+                        }
+                        /* linear_part_2_tile = query_2 + linear_part_2_tile;
+                           query_4 = linear_part_2_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(qu ... */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            const vec_any query_sum_11 = load_any(query_sum + ((t_key0 + t_key) - j0));
+                            const mask_any t_12 = query_sum_11 == 0.0f;
+                            const vec_any t_13 = sqrt_any(query_sum_11);
+                            const vec_any t_14 = 1.0f / t_13;
+                            const vec_any t_15 = pick_any(t_12, splat_any(0.0f), t_14);
+                            const vec_any t_16 = pick_any(t_12, splat_any(0.0f), (-(t_14 * (0.5f / t_13))) / t_13);
+                            vec_any query_sum_3_in = (vec_any){0};
+                            for (int64_t d = 0; d < 64; d++) {
+                                const vec_any linear_part_2_tile_9 = load_any(linear_part_2_tile + d * 32 + t_key);
+                                const vec_any linear_part_2_tile_new10 = load_any(query_2 + d * 32 + t_key) +
+                                    linear_part_2_tile_9;
+                                store_any(linear_part_2_tile + d * 32 + t_key, linear_part_2_tile_new10);
+                                store_any(query_4 + d * 32 + t_key, linear_part_2_tile_new10 * t_15);
+                                query_sum_3_in += linear_part_2_tile_new10 * (load_any(k_tile + d * 32 + ((t_key0 +
+                                    t_key) - j0)) * t_16);
+                            }
+                            store_any(query_sum_3 + t_key, load_any(query_sum_3 + t_key) + query_sum_3_in);
+                        }
+                        /* query_5 = query_sum_3 * (k_tile * 2.0f) */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            const vec_any query_sum_3_17 = load_any(query_sum_3 + t_key);
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_any(query_5 + d * 32 + t_key, query_sum_3_17 * (load_any(k_tile + d * 32 +
+                                    ((t_key0 + t_key) - j0)) * 2.0f));
+                            }
+                        }
+                        /* query_6 = (query_4 + query_5) + linear_part_3_tile */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                    store_any(query_6 + d * 32 + j, (load_any(query_4 + d * 32 + ((j0 + j) - t_key0)) +
+                                        load_any(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_any(linear_part_3_tile
+                                        + d * 32 + j));
+                                }
+                            }
+                        }
+                        /* dk = query_6, transposed back */
+                        transpose_out_any(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+                    }
+                    if (dlog_decay_k) {
+                        /* query_sum_4 = 0.0f */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            store_any(query_sum_4 + t_key, splat_any(0.0f));
+                        }
+                        /* key_turned = key_features, with zeros beyond the last row */
+                        transpose_any(key_features, 64, t_key1 - t_key0, 64, key_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                            for (int64_t f = 0; f < 64; f++) key_turned[f * 32 + t_key] = 0;
+                        /* query_sum_4 += sum_from_state * (key_turned * select((lo() / 32) == 0, 0.0f,
+                           exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log ... */
+                        const int t_18 = (j0 / 32) == 0;
+                        const float log_decay_chunk_19 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            const vec_any t_21 = t_18 ? splat_any(0.0f) : exp2_any(((load_any(log_decay_k_tile_2 +
+                                ((t_key0 + t_key) - j0)) - log_decay_chunk_19) + (load_any(log_decay_k_low_tile_2 +
+                                ((t_key0 + t_key) - j0)) - log_decay_chunk_low_20)) * 1.442695f);
+                            vec_any query_sum_4_in = (vec_any){0};
+                            for (int64_t f = 0; f < 64; f++) {
+                                query_sum_4_in += load_any(sum_from_state + f * 32 + t_key) * (load_any(key_turned + f *
+                                    32 + t_key) * t_21);
+                            }
+                            store_any(query_sum_4 + t_key, load_any(query_sum_4 + t_key) + query_sum_4_in);
+                        }
+                        /* query_sum_4 = query_sum_4 + linear_part_4_tile */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            store_any(query_sum_4 + t_key, load_any(query_sum_4 + t_key) + load_any(linear_part_4_tile +
+                                t_key));
+                        }
+                        /* query_scale_3 = select(m == 0, query_sum_4 + linear_part_5_tile, 0.0f) */
+                        const int t_22 = m == 0;
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            store_any(query_scale_3 + j, t_22 ? load_any(query_sum_4 + ((j0 + j) - t_key0)) +
+                                load_any(linear_part_5_tile + j) : splat_any(0.0f));
+                        }
+                        /* dlog_decay_k = query_scale_3 */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            dlog_decay_k[m * dlog_decay_k_head + (j0 + j)] = query_scale_3[j];
+                    }
+                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                        const int64_t i1 = min(i0 + 32, i_end);
+                        if (dq || dlog_decay_q) {
+                            /* q_tile = q, with zeros beyond the last row */
+                            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                            /* dout_tile = dout, with zeros beyond the last row */
+                            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                                for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
+                            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+                            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+                            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+                            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 +
+                                    i)] : 0;
+                            /* query_sum_5 = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                store_any(query_sum_5 + i, splat_any(0.0f));
+                            }
+                            /* sum_from_state_2[f][i] = sum over e of state * dout_tile */
+                            dot9_any(round_up(i1 - i0, 4), state, dout_tile, sum_from_state_2);
+                        }
+                        if (dq) {
+                            /* query_7 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
+                               exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
+                            const int t_23 = (j0 / 32) == 0;
+                            const float log_decay_chunk_24 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_25 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                const vec_any t_26 = t_23 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_q_tile + i)
+                                    - log_decay_chunk_24) + (load_any(log_decay_q_low_tile + i) -
+                                    log_decay_chunk_low_25)) * 1.442695f);
+                                for (int64_t f = 0; f < 64; f++) {
+                                    store_any(query_7 + f * 32 + i, load_any(sum_from_state_2 + f * 32 + i) * t_26);
+                                }
+                            }
+                        }
+                        if (dq || dlog_decay_q) {
+                            /* key_features_3_turned = key_features_3, with zeros beyond the last row */
+                            transpose_any(key_features_3, 64, j1 - j0, 64, key_features_3_turned, 32);
+                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                                for (int64_t e = 0; e < 64; e++) key_features_3_turned[e * 32 + j] = 0;
+                            /* score[i][j] = sum over e of dout * key_features_3_turned */
+                            dot10_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                key_features_3_turned, score);
+                        }
+                        if (dq) {
+                            /* weight = score * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low -
+                               log_decay_k_low_tile_2)) * 1.442695f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const vec_any log_decay_k_tile_2_27 = load_any(log_decay_k_tile_2 + j);
+                                const vec_any log_decay_k_low_tile_2_28 = load_any(log_decay_k_low_tile_2 + j);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_any(weight + i * 32 + j, load_any(score + i * 32 + j) *
+                                        exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                        log_decay_k_tile_2_27) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)])
+                                        - log_decay_k_low_tile_2_28)) * 1.442695f));
+                                }
+                            }
+                            /* weight = select(j <= (i + query_start), weight, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const ints_any t_29 = j0 + j + lane_any;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_any(weight + i * 32 + j, pick_any(__builtin_convertvector(t_29 <= ((i0 + i) +
+                                        query_start), mask_any), load_any(weight + i * 32 + j), splat_any(0.0f)));
+                                }
+                            }
+                            /* sum[i][d] = sum over j of weight * key_features */
+                            dot14_any(i1 - i0, j1 - j0, weight, key_features, sum);
+                            /* sum_turned = sum, with zeros beyond the last row */
+                            transpose_any(sum, 64, i1 - i0, 64, sum_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                                for (int64_t d = 0; d < 64; d++) sum_turned[d * 32 + i] = 0;
+                        }
+                        if (dq || dlog_decay_q) {
+                            /* query_sum_5 += q_tile * q_tile; sum_turned = query_7 + sum_turned */
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                                vec_any query_sum_5_in[2];
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                    query_sum_5_in[vector] = (vec_any){0};
+                                }
+                                for (int64_t d = 0; d < 64; d++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                        const vec_any q_tile_30 = load_any(q_tile + d * 32 + i);
+                                        query_sum_5_in[vector] += q_tile_30 * q_tile_30;
+                                        store_any(sum_turned + d * 32 + i, load_any(query_7 + d * 32 + i) +
+                                            load_any(sum_turned + d * 32 + i));
+                                    }
+                                }
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                    store_any(query_sum_5 + i, load_any(query_sum_5 + i) + query_sum_5_in[vector]);
+                                }
+                            }
+                        }
+                        if (dq) {
+                            /* query_sum_6 = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                store_any(query_sum_6 + i, splat_any(0.0f));
+                            }
+                            /* query_sum_6 += sum_turned * ((q_tile * select(query_sum_5 == 0.0f, 0.0f,
+                               neg((1.0f / sqrt(query_sum_5)) * (0.5f / sqrt(query_sum ... */
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                const vec_any query_sum_5_31 = load_any(query_sum_5 + i);
+                                const vec_any t_32 = sqrt_any(query_sum_5_31);
+                                const vec_any t_33 = pick_any(query_sum_5_31 == 0.0f, splat_any(0.0f),
+                                    (-((1.0f / t_32) * (0.5f / t_32))) / t_32);
+                                vec_any query_sum_6_in = (vec_any){0};
+                                for (int64_t d = 0; d < 64; d++) {
+                                    query_sum_6_in += load_any(sum_turned + d * 32 + i) * ((load_any(q_tile + d * 32 +
+                                        i) * t_33) * 0.125f);
+                                }
+                                store_any(query_sum_6 + i, load_any(query_sum_6 + i) + query_sum_6_in);
+                            }
+                            /* q_tile = (sum_turned * (select(query_sum_5 == 0.0f, 0.0f,
+                               1.0f / sqrt(query_sum_5)) * 0.125f)) + (query_sum_6 * (q_tile * 2.0f)) */
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                const vec_any query_sum_5_34 = load_any(query_sum_5 + i);
+                                const vec_any t_35 = pick_any(query_sum_5_34 == 0.0f, splat_any(0.0f),
+                                    1.0f / sqrt_any(query_sum_5_34)) * 0.125f;
+                                const vec_any query_sum_6_36 = load_any(query_sum_6 + i);
+                                for (int64_t d = 0; d < 64; d++) {
+                                    store_any(q_tile + d * 32 + i, (load_any(sum_turned + d * 32 + i) * t_35) +
+                                        (query_sum_6_36 * (load_any(q_tile + d * 32 + i) * 2.0f)));
+                                }
+                            }
+                            /* dq = q_tile, transposed back */
+                            transpose_out_any(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                        }
+                        if (dlog_decay_q) {
+                            /* key_features_4 = (q * select(query_sum_5 == 0.0f, 0.0f,
+                               1.0f / sqrt(query_sum_5))) * 0.125f */
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                for (int64_t d_first = 0; d_first < 64; d_first += 8) {
+                                    UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                                        const float query_sum_5_37 = query_sum_5[i];
+                                        store_any(key_features_4 + i * 64 + d, (load_any(q + m * q_head + (i0 + i) *
+                                            q_row + d) * ((query_sum_5_37 == 0.0f) ? 0.0f : (1.0f /
+                                            sqrtf(query_sum_5_37)))) * 0.125f);
+                                    }
+                                }
+                            }
+                            /* key_features_turned = key_features, with zeros beyond the last row */
+                            transpose_any(key_features, 64, j1 - j0, 64, key_features_turned, 32);
+                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                                for (int64_t d = 0; d < 64; d++) key_features_turned[d * 32 + j] = 0;
+                            /* score_2[i][j] = sum over d of key_features_4 * key_features_turned */
+                            dot7_any(round_up(j1 - j0, 4), i1 - i0, key_features_4, key_features_turned, score_2);
+                            /* score_2 = score * (score_2 * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low
+                               - log_decay_k_low_tile_2)) * 1.442695f)) */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const vec_any log_decay_k_tile_2_38 = load_any(log_decay_k_tile_2 + j);
+                                const vec_any log_decay_k_low_tile_2_39 = load_any(log_decay_k_low_tile_2 + j);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_any(score_2 + i * 32 + j, load_any(score + i * 32 + j) * (load_any(score_2 + i
+                                        * 32 + j) * exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                        log_decay_k_tile_2_38) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)])
+                                        - log_decay_k_low_tile_2_39)) * 1.442695f)));
+                                }
+                            }
+                            /* row_sum = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                store_any(row_sum + i, splat_any(0.0f));
+                            }
+                            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const ints_any t_40 = j0 + j + lane_any;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_any(score_2 + i * 32 + j, pick_any(__builtin_convertvector(t_40 <= ((i0 + i) +
+                                        query_start), mask_any), load_any(score_2 + i * 32 + j), splat_any(0.0f)));
+                                }
+                            }
+                            /* weight_2_turned = score_2, with zeros beyond the last row */
+                            transpose_any(score_2, 32, i1 - i0, j1 - j0, weight_2_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                                for (int64_t j = 0; j < j1 - j0; j++) weight_2_turned[j * 32 + i] = 0;
+                            /* row_sum += weight_2_turned */
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                                vec_any row_sum_in[2];
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                    row_sum_in[vector] = (vec_any){0};
+                                }
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                        row_sum_in[vector] += load_any(weight_2_turned + j * 32 + i);
+                                    }
+                                }
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                    store_any(row_sum + i, load_any(row_sum + i) + row_sum_in[vector]);
+                                }
+                            }
+                            /* query_sum_7 = 0.0f */
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                store_any(query_sum_7 + i, splat_any(0.0f));
+                            }
+                            /* key_features_4_turned = key_features_4, with zeros beyond the last row */
+                            transpose_any(key_features_4, 64, i1 - i0, 64, key_features_4_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                                for (int64_t f = 0; f < 64; f++) key_features_4_turned[f * 32 + i] = 0;
+                            /* query_sum_7 += sum_from_state_2 * (key_features_4_turned * select((lo() / 32) == 0, 0.0f,
+                               exp2(((log_decay_q_tile - log_decay_ch ... */
+                            const int t_41 = (j0 / 32) == 0;
+                            const float log_decay_chunk_42 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_43 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                const vec_any t_44 = t_41 ? splat_any(0.0f) : exp2_any(((load_any(log_decay_q_tile + i)
+                                    - log_decay_chunk_42) + (load_any(log_decay_q_low_tile + i) -
+                                    log_decay_chunk_low_43)) * 1.442695f);
+                                vec_any query_sum_7_in = (vec_any){0};
+                                for (int64_t f = 0; f < 64; f++) {
+                                    query_sum_7_in += load_any(sum_from_state_2 + f * 32 + i) *
+                                        (load_any(key_features_4_turned + f * 32 + i) * t_44);
+                                }
+                                store_any(query_sum_7 + i, load_any(query_sum_7 + i) + query_sum_7_in);
+                            }
+                            /* row_sum = row_sum + query_sum_7 */
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                store_any(row_sum + i, load_any(row_sum + i) + load_any(query_sum_7 + i));
+                            }
+                            /* dlog_decay_q = row_sum */
+                            for (int64_t i = 0; i < i1 - i0; i++)
+                                dlog_decay_q[m * dlog_decay_q_head + (i0 + i) * dlog_decay_q_row] = row_sum[i];
+                        }
+                    }
+                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) < 0.5f, p ... */
+                    const float t_45 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
+                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+                    const float t_46 = powf(2.7182818f, t_45);
+                    const int t_47 = t_46 < 0.5f;
+                    const float t_48 = t_47 ? t_46 : 1.0f;
+                    const float t_49 = t_47 ? 0.0f : (-expm1f(t_45));
+                    for (int64_t f = 0; f < 64; f += 4) {
+                        store_any(kept_share + f, splat_any(t_48));
+                        store_any(lost_share + f, splat_any(t_49));
+                    }
+                    /* state = (state * kept_share) - (state * lost_share) */
+                    for (int64_t f = 0; f < 64; f++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                const vec_any state_50 = load_any(state + f * 64 + e);
+                                store_any(state + f * 64 + e, (state_50 * kept_share[f]) - (state_50 * lost_share[f]));
+                            }
+                        }
+                    }
+                    /* state[f][e] += sum over j of key_features_2 * key_features_3 */
+                    dot17_any(j1 - j0, key_features_2, key_features_3, state);
+                }
+            }
+        }
     }
 }
 
@@ -10846,7 +7345,6 @@ static void gated_deltanet_terms_any(const struct call *call, int64_t task, unsi
 struct version {
     /* computes a task on one thread */
     void (*rows)(const struct call *, int64_t, unsigned char *);
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int in_keys; /* no query may be after the last key */
@@ -10857,8 +7355,6 @@ struct version {
     int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
     int units;      /* the number of slices of the rows, or 0 */
     int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
-    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
-    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
 
 static struct version version(int64_t n_k)
@@ -10881,7 +7377,7 @@ static struct version version(int64_t n_k)
 
 static size_t bytes_a_thread(const struct version *v)
 {
-    return v->own + v->shared + v->slots * v->slot;
+    return v->own;
 }
 
 /* ==== the interface ==== */
@@ -10910,20 +7406,6 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
     (void)bytes_a_thread;
     return 1;
 #endif
-}
-
-/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
-   `threads` threads. OpenMP may have started fewer. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
-    struct part *part)
-{
-    const size_t all = (size_t)threads;
-    part->number = number;
-    part->threads = there;
-    part->work = workspace + (size_t)number * v->own;
-    part->shared = workspace + all * v->own;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
-    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
 }
 
 size_t gated_deltanet_params_size(void)
@@ -11137,7 +7619,7 @@ size_t gated_deltanet_workspace(const struct attn_problem *problem)
 /* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
-    return v->rows || v->head;
+    return v->rows != NULL;
 }
 
 /* A call of a version. */
@@ -11157,7 +7639,6 @@ struct work {
     unsigned char *workspace;
     size_t bytes; /* bytes of workspace per thread */
     void (*on)(void *work); /* what every thread calls */
-    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
 /* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
@@ -11210,25 +7691,9 @@ static void work_on(void *work)
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct version *const this = job->this;
-        part.shared = own + this->own;
-        part.slots = part.shared + this->shared;
-        for (; task - first < job->alone; task = take_task(w)) {
-            if (this->head)
-                this->head(job->call, task - first, &part);
-            else
-                this->rows(job->call, task - first, own);
-        }
-    }
-    part.segments = 0;
-    part.threads = w->threads;
-    for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
-        if (!job->this->head || job->alone == job->tasks) continue;
-        synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
-        together(job->this, w->threads, number, w->there, w->workspace, &part);
-        for (task = job->alone; task < job->tasks; task++) job->this->head(job->call, task, &part);
+        for (; task - first < job->alone; task = take_task(w)) this->rows(job->call, task - first, own);
     }
 }
 
@@ -11262,7 +7727,7 @@ static int count_tasks(struct job *job, int threads)
         tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
             (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
     job->tasks = job->alone = tasks;
-    if (this->head && this->together) job->alone = this->together > 1 ? 0 : tasks / threads * threads;
+    (void)threads;
     return 0;
 }
 
@@ -11362,16 +7827,12 @@ int gated_deltanet_forward(const struct attn_problem *problem, const struct gate
 /* ==== the gradients ==== */
 /* Backward runs in parts. The first part computes the saved values if forward has not saved them. Each later part
    computes some of the gradients. */
-INLINE int wanted_0(const struct call *call) { return call->dq || call->dlog_decay_q || call->linear_part_0; }
-INLINE int wanted_1(const struct call *call) { return call->linear_part_1 || call->linear_part_5 || call->linear_part_6;
+INLINE int wanted_0(const struct call *call) { return call->linear_part_0 != NULL; }
+INLINE int wanted_1(const struct call *call) { return call->dv || call->linear_part_1 || call->dbeta_array ||
+    call->linear_part_2 || call->linear_part_3 || call->linear_part_4 || call->linear_part_5; }
+INLINE int wanted_2(const struct call *call) { return call->dq || call->dlog_decay_q || call->dk || call->dlog_decay_k;
     }
-INLINE int wanted_2(const struct call *call) { return call->linear_part_2 != NULL; }
-INLINE int wanted_3(const struct call *call) { return call->dv != NULL; }
-INLINE int wanted_4(const struct call *call) { return call->linear_part_3 || call->linear_part_4 || call->linear_part_8;
-    }
-INLINE int wanted_5(const struct call *call) { return call->linear_part_7 || call->dk; }
-INLINE int wanted_6(const struct call *call) { return call->dbeta_array || call->dlog_decay_k; }
-INLINE int wanted_7(const struct call *call) { return call->dgate_array != NULL; }
+INLINE int wanted_3(const struct call *call) { return call->dgate_array != NULL; }
 
 static struct version part_version(int part, int64_t n_k)
 {
@@ -11380,112 +7841,58 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v4, .tile = 0, .own = 86656,
-            .of_token = 4160, .in_keys = 1, .wanted = wanted_0};
+        return (struct version){.rows = gated_deltanet_linear_linear_part_0_v4, .tile = 0, .own = 62080,
+            .of_token = 4160, .wanted = wanted_0};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_v3, .tile = 0, .own = 86656,
-            .of_token = 4160, .in_keys = 1, .wanted = wanted_0};
+        return (struct version){.rows = gated_deltanet_linear_linear_part_0_v3, .tile = 0, .own = 62080,
+            .of_token = 4160, .wanted = wanted_0};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_linear_part_0_any, .tile = 0, .own = 86656,
-        .of_token = 4160, .in_keys = 1, .wanted = wanted_0};
+    return (struct version){.rows = gated_deltanet_linear_linear_part_0_any, .tile = 0, .own = 62080, .of_token = 4160,
+        .wanted = wanted_0};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_v4, .tile = 0,
-            .own = 78592, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384,
-            .slots = 4, .together = 1};
+        return (struct version){.rows =
+            gated_deltanet_linear_dv_linear_part_1_dbeta_linear_part_2_linear_part_3_linear_part_4_linear_part_5_v4,
+            .tile = 0, .own = 131968, .of_token = 4160, .in_keys = 1, .wanted = wanted_1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_v3, .tile = 0,
-            .own = 78592, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384,
-            .slots = 4, .together = 1};
+        return (struct version){.rows =
+            gated_deltanet_linear_dv_linear_part_1_dbeta_linear_part_2_linear_part_3_linear_part_4_linear_part_5_v3,
+            .tile = 0, .own = 131968, .of_token = 4160, .in_keys = 1, .wanted = wanted_1};
 #endif
-    return (struct version){.head = gated_deltanet_linear_linear_part_1_linear_part_5_linear_part_6_any, .tile = 0,
-        .own = 78592, .of_token = 4160, .in_keys = 1, .wanted = wanted_1, .shared = 32768, .slot = 16384, .slots = 4,
-        .together = 1};
+    return (struct version){.rows =
+        gated_deltanet_linear_dv_linear_part_1_dbeta_linear_part_2_linear_part_3_linear_part_4_linear_part_5_any,
+        .tile = 0, .own = 131968, .of_token = 4160, .in_keys = 1, .wanted = wanted_1};
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_2_v4, .tile = 0, .own = 62336,
-            .of_token = 4160, .wanted = wanted_2};
+        return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4, .tile = 0,
+            .own = 107520, .of_token = 4160, .in_keys = 1, .wanted = wanted_2};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_linear_part_2_v3, .tile = 0, .own = 62336,
-            .of_token = 4160, .wanted = wanted_2};
+        return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3, .tile = 0,
+            .own = 107520, .of_token = 4160, .in_keys = 1, .wanted = wanted_2};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_linear_part_2_any, .tile = 0, .own = 62336, .of_token = 4160,
-        .wanted = wanted_2};
-    case 3:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_dv_v4, .tile = 32, .own = 8320, .of_token = 4160,
-            .wanted = wanted_3, .of_keys = OF_KEY_HEAD};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_dv_v3, .tile = 32, .own = 8320, .of_token = 4160,
-            .wanted = wanted_3, .of_keys = OF_KEY_HEAD};
-#endif
-    return (struct version){.rows = gated_deltanet_linear_dv_any, .tile = 32, .own = 8320, .of_token = 4160,
-        .wanted = wanted_3, .of_keys = OF_KEY_HEAD};
-    case 4:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.head = gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_v4, .tile = 0,
-            .own = 103040, .of_token = 4160, .wanted = wanted_4, .shared = 32768, .slot = 16384, .slots = 4,
-            .together = 1};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.head = gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_v3, .tile = 0,
-            .own = 103040, .of_token = 4160, .wanted = wanted_4, .shared = 32768, .slot = 16384, .slots = 4,
-            .together = 1};
-#endif
-    return (struct version){.head = gated_deltanet_linear_linear_part_3_linear_part_4_linear_part_8_any, .tile = 0,
-        .own = 103040, .of_token = 4160, .wanted = wanted_4, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-    case 5:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.head = gated_deltanet_linear_linear_part_7_dk_v4, .tile = 0, .own = 95232,
-            .of_token = 4160, .wanted = wanted_5, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.head = gated_deltanet_linear_linear_part_7_dk_v3, .tile = 0, .own = 95232,
-            .of_token = 4160, .wanted = wanted_5, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-#endif
-    return (struct version){.head = gated_deltanet_linear_linear_part_7_dk_any, .tile = 0, .own = 95232,
-        .of_token = 4160, .wanted = wanted_5, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
-    case 6:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_dbeta_dlog_decay_k_v4, .tile = 32, .own = 384,
-            .of_token = 4160, .wanted = wanted_6, .of_keys = OF_QUERY_HEAD};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_dbeta_dlog_decay_k_v3, .tile = 32, .own = 384,
-            .of_token = 4160, .wanted = wanted_6, .of_keys = OF_QUERY_HEAD};
-#endif
-    return (struct version){.rows = gated_deltanet_linear_dbeta_dlog_decay_k_any, .tile = 32, .own = 384,
-        .of_token = 4160, .wanted = wanted_6, .of_keys = OF_QUERY_HEAD};
+    return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any, .tile = 0, .own = 107520,
+        .of_token = 4160, .in_keys = 1, .wanted = wanted_2};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.rows = gated_deltanet_linear_terms_dgate_v4, .tile = 64, .own = 512, .of_pair = 128,
-            .wanted = wanted_7, .of_keys = OF_QUERY_HEAD};
+            .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.rows = gated_deltanet_linear_terms_dgate_v3, .tile = 64, .own = 512, .of_pair = 128,
-            .wanted = wanted_7, .of_keys = OF_QUERY_HEAD};
+            .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
 #endif
     return (struct version){.rows = gated_deltanet_linear_terms_dgate_any, .tile = 64, .own = 512, .of_pair = 128,
-        .wanted = wanted_7, .of_keys = OF_QUERY_HEAD};
+        .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
     }
 }
 
@@ -11538,7 +7945,7 @@ static size_t part_bytes_a_thread(int64_t n_k)
     const struct version terms = terms_version();
     size_t bytes = bytes_a_thread(&terms);
     for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
-        for (int part = 0; part < 8 && (k == 0 || part_from[k] <= n_k); part++) {
+        for (int part = 0; part < 4 && (k == 0 || part_from[k] <= n_k); part++) {
             const struct version v = part_version(part, part_from[k]);
             if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
         }
@@ -11557,43 +7964,31 @@ static size_t set_totals(struct call *call, const struct gated_deltanet_gradient
     }
     if (at > most) most = at;
     at = 0;
-    if (call->dk || call->dgate_array || call->dbeta_array) call->linear_part_0 = (float *)(void *)(left + at);
+    if (call->dbeta_array || call->dk || call->dgate_array || call->dq) call->linear_part_0 = (float *)(void *)(left +
+        at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
     call->linear_part_0_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
-    if (call->dv || call->dbeta_array || call->dk || call->dgate_array) call->linear_part_1 = (float *)(void *)(left +
-        at);
+    if (call->dk || call->dgate_array) call->linear_part_1 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
     call->linear_part_1_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
-    if (call->dv || call->dbeta_array || call->dk || call->dgate_array) call->linear_part_2 = (float *)(void *)(left +
-        at);
+    if (call->dk) call->linear_part_2 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
     call->linear_part_2_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
-    if (call->dgate_array) call->linear_part_6 = (float *)(void *)(left + at);
-    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
-        p->n_k)));
-    if (call->dk) call->linear_part_5 = (float *)(void *)(left + at);
+    if (call->dk) call->linear_part_3 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
-    call->linear_part_5_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
+    call->linear_part_3_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
         (int64_t)bytes_times(64, p->n_k), 64};
-    if (call->dk) call->linear_part_4 = (float *)(void *)(left + at);
-    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->kv_heads),
-        p->n_k)));
-    call->linear_part_4_at = (struct attn_strides){(int64_t)bytes_times(bytes_times(64, p->n_k), p->kv_heads),
-        (int64_t)bytes_times(64, p->n_k), 64};
-    if (call->dbeta_array) call->linear_part_3 = (float *)(void *)(left + at);
+    if (call->dgate_array) call->linear_part_4 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
-    if (call->dgate_array) call->linear_part_7 = (float *)(void *)(left + at);
-    at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
-        p->n_k)));
-    if (call->dgate_array) call->linear_part_8 = (float *)(void *)(left + at);
+    if (call->dgate_array) call->linear_part_5 = (float *)(void *)(left + at);
     at = bytes_plus(at, whole_lines(bytes_times(bytes_times(bytes_times(1 * sizeof(float), p->batch), p->kv_heads),
         p->n_k)));
     if (at > most) most = at;
@@ -11720,7 +8115,7 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
     if (wrong) return wrong;
     if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
     if (!positions_fit(&call.p)) return ATTN_EPROBLEM;
-    for (int part = 0; part < 8; part++) {
+    for (int part = 0; part < 4; part++) {
         const struct version this = part_version(part, keys_of_version(&call.p));
         if (!runs(&this)) return ATTN_EMACHINE;
         if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
@@ -11751,12 +8146,8 @@ int gated_deltanet_backward(const struct attn_problem *problem, const struct gat
     if (!error) error = run_part(0, &call, threads, work);
     if (!error) error = run_part(1, &call, threads, work);
     if (!error) error = run_part(2, &call, threads, work);
-    if (!error) error = run_part(3, &call, threads, work);
-    if (!error) error = run_part(4, &call, threads, work);
-    if (!error) error = run_part(5, &call, threads, work);
-    if (!error) error = run_part(6, &call, threads, work);
     if (!error) error = make_prefix_gradients(&call, threads, work, bytes);
-    if (!error) error = run_part(7, &call, threads, work);
+    if (!error) error = run_part(3, &call, threads, work);
     if (!error && call.sharing > 1 && (call.dq || call.dk)) {
         const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
         call.p.heads = call.p.kv_heads = call.p.key_heads;

@@ -47,6 +47,7 @@ struct graph *graph_copy(const struct graph *g)
 {
     struct graph *copy = graph_new(g->module);
     for (int v = 0; v < g->values; v++) add(copy, g->value[v]);
+    copy->by_chunks = g->by_chunks;
     copy->outputs = g->outputs;
     memcpy(copy->output, g->output, sizeof copy->output);
     return copy;

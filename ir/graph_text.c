@@ -79,7 +79,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
 
 void graph_print(const struct graph *g, struct text *out)
 {
-    text_add(out, "graph %s %s\n", g->module->name, dtype_name(g->module->dtype));
+    text_add(out, "graph %s %s%s\n", g->module->name, dtype_name(g->module->dtype), g->by_chunks ? " by_chunks" : "");
     axis_lines_print(g->module, out);
     for (int v = 0; v < g->values; v++) print_value(g, v, out);
     for (int o = 0; o < g->outputs; o++) { /* a single output `out` has no name in the text */
@@ -234,6 +234,7 @@ struct graph *graph_parse(struct arena *arena, const char *text, struct diagnost
     reader_expect(&r, "graph");
     m->name = reader_name(&r, "the graph's name");
     m->dtype = reader_dtype(&r);
+    g->by_chunks = reader_take(&r, "by_chunks");
     reader_axis_lines(&r);
     while (r.length && *r.token == '%') read_value(&r, g);
     do {

@@ -509,6 +509,8 @@ struct graph {
     struct module *module;
     int values, capacity;
     struct value *value; /* operands have lower numbers than the value */
+    /* Loops over chunks compute each group of outputs, so values can have several sequences of the chunk's rows. */
+    bool by_chunks;
     int outputs;
     struct {
         const char *name; /* the name of the output array, such as "out" */

@@ -122,7 +122,7 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
         if (along < 0) continue;
         const struct axis *axis = &c->module->axis[along];
         bool fixed = axis_is_whole(&c->module->axis[a->axes[k]]);
-        if (!fixed && along != a->axes[k] && c->equal[along] != a->axes[k] + 1)
+        if (!fixed && along != a->axes[k] && c->equal[along] != a->axes[k] + 1 && c->equal[a->axes[k]] != along + 1)
             return complaint(c, "%%%s stores the range of '%s' but is indexed along '%s'", a->name,
                              c->module->axis[a->axes[k]].name, axis->name);
         /* Element 0 along a constant axis has index 0. If the tile stores only a part of the axis, element 0 has

@@ -86,6 +86,7 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
                 continue;
             }
             int *role = axis_is_chunks(&g->module->axis[axis]) ? &out->chunk : &out->stream;
+            if (g->by_chunks && *role >= 0) continue;
             if (*role >= 0 && *role != axis) return "sums over two run-time axes are not compiled yet";
             *role = axis;
         }
@@ -181,12 +182,38 @@ static bool substitutes(const struct graph *g, int o)
     return v->op == GRAPH_SOLVE && v->operands <= SOLVE_FEATURES;
 }
 
+int chunk_direction(const struct graph *g, int output)
+{
+    bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed);
+    int direction = 0;
+    mark(g, g->output[output].value, needed);
+    for (int v = 0; v < g->values; v++) {
+        const struct value *const value = &g->value[v];
+        if (!needed[v]) continue;
+        if (value->op == GRAPH_SOLVE) direction = value->backward ? -1 : 1;
+        if ((value->op != GRAPH_CONTRACT && value->op != GRAPH_REDUCE) || !value->where) continue;
+        for (int k = 0; k < value->rank; k++)
+            if (axis_is_chunks(&g->module->axis[value->axes[k]]))
+                direction = value->where->arg[0] == expr_leaf(g->module, EXPR_INDEX, value->axes[k]) ? -1 : 1;
+    }
+    return direction;
+}
+
+/* Whether outputs a and b of a graph by chunks can share loops: these run in one direction, and neither output is
+   needed to compute the other. */
+static bool share_chunks(const struct needs *needs, int a, int b)
+{
+    const int of_a = chunk_direction(needs->g, a), of_b = chunk_direction(needs->g, b);
+    return !follows(needs, a, b) && !follows(needs, b, a) && (of_a == of_b || !of_a || !of_b);
+}
+
 /* Whether outputs a and b can share loops: the loops run over the same axes, and neither output is needed to compute
    the other. */
 static bool share_loops(const struct needs *needs, int a, int b)
 {
     const struct graph *const g = needs->g;
     struct roles x, y;
+    if (g->by_chunks) return share_chunks(needs, a, b);
     if (substitutes(g, a) || substitutes(g, b)) return false;
     if (needs_solution(g, a, b) || needs_solution(g, b, a)) return true;
     if (graph_find_solve(g) >= 0 ? follows(needs, a, b) || follows(needs, b, a) : needs->waits[a] != needs->waits[b])
@@ -243,6 +270,6 @@ int output_groups(const struct graph *g, int *group)
         }
         if (!group[o]) group[o] = ++groups;
     }
-    if (graph_find_solve(g) >= 0) order_groups(&needs, group, groups);
+    if (graph_find_solve(g) >= 0 || g->by_chunks) order_groups(&needs, group, groups);
     return groups;
 }

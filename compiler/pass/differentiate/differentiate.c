@@ -232,6 +232,7 @@ void pass_differentiate(struct compilation *c)
                                 .out = g->output[0].value,
                                 .solution = -1,
                                 .transposed = -1,
+                                .residual = -1,
                                 .before = graph_copy(g)},
                     *x = &reversal;
     const int results = g->outputs;

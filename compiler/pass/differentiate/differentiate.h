@@ -50,6 +50,7 @@ struct reversal {
         struct state_gather gather[4];
     } *of;
     int solution, transposed; /* the SOLVE of forward, and the SOLVE of the gradients (solve.c). -1: there is none */
+    int residual; /* the value that is multiplied by the rate of the SOLVE of forward, at its equations, or -1 */
     bool failed;              /* an error has been reported */
 };
 
@@ -130,6 +131,18 @@ bool reversal_state_after(struct reversal *x, int v, const struct state_gather *
    terms. */
 void reverse_solve(struct reversal *x, int number, struct gradient_term t);
 
+/* Whether a carried state sums the solution of the SOLVE of forward. (solve.c) */
+bool reversal_has_solution_state(const struct reversal *x);
+/* Makes the system whose solution times the rate is the solution of forward. Returns the number of the SOLVE. (solve.c) */
+int reversal_residual_system(struct reversal *x);
+
+/* Whether v is a number for each row of the result, which forward saves. (term.c) */
+bool reversal_is_saved(const struct reversal *x, int v);
+/* Divides the gradients, which are all outputs, into parts that loops over chunks compute. Sets *count to the number of
+   parts, which become outputs. Returns false and changes nothing if such loops cannot compute them. (chunks.c) */
+bool reversal_cut_by_chunks(struct reversal *x, int *count);
+/* Merges two states of a graph by chunks if its values read them in the same way. (merge_states.c) */
+void reversal_merge_states(struct reversal *x);
 /* Divides the gradients of a SOLVE into parts (parts.c). The last `results` outputs of the graph are the outputs of
    forward. Returns the number of parts, which become the first outputs. */
 int reversal_cut(struct reversal *x, int results);

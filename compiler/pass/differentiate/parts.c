@@ -4,6 +4,7 @@
      after the key, one over the keys after it, and one over the keys before it. The terms of each sweep become a part.
    - A part is an output, and an input of its users. */
 #include "differentiate.h"
+#include "../pass.h"
 
 #include <string.h>
 
@@ -57,17 +58,6 @@ static int only_axis(uint32_t bits)
     return axis;
 }
 
-/* Whether v is a number for each row of the result, which forward saves. */
-static bool is_saved(const struct parts *p, int v)
-{
-    const struct value *const out = &p->g->value[p->x->given_out], *const value = &p->g->value[v];
-    bool same = v < p->x->forward;
-    for (int k = 0; k < out->rank; k++)
-        same &= value_has_axis(value, out->axes[k]) == (p->m->axis[out->axes[k]].source != SIZE_CONSTANT);
-    for (int k = 0; k < value->rank; k++) same &= value_has_axis(out, value->axes[k]);
-    return same;
-}
-
 /* Finds the sweep that value v needs, from the sweeps of its operands. */
 static void find_sweep(struct parts *p, int v)
 {
@@ -99,7 +89,7 @@ static void find_sweep(struct parts *p, int v)
     /* Loops of a SOLVE without features compute no other sums. */
     for (int k = 0; k < value->operands && value->op == GRAPH_SOLVE && value->operands <= SOLVE_FEATURES; k++)
         p->mixed[v] |= p->of[value->operand[k].of].any;
-    if (is_saved(p, v) || value->op == GRAPH_SOLVE) s.any = false;
+    if (reversal_is_saved(p->x, v) || value->op == GRAPH_SOLVE) s.any = false;
     p->of[v] = s;
 }
 
@@ -463,6 +453,16 @@ int reversal_cut(struct reversal *x, int results)
     struct graph *const g = x->g;
     for (int o = 0; o < results; o++) result[o] = copy_of(p, g->output[gradients + o].value, made);
     g->outputs = gradients;
+    if (reversal_cut_by_chunks(x, &p->parts)) {
+        for (int o = 0; o < results; o++) graph_output(g, x->before->output[o].name, result[o]);
+        graph_sweep(g);
+        simplify_graph(g);
+        reversal_merge_states(x);
+        g->outputs -= results;
+        sort_outputs(g, 0);
+        g->outputs += results;
+        return p->parts;
+    }
     const int given = g->value[x->transposed].operand[SOLVE_VALUES].of;
     cut_whole(p, x->solution);
     if (g->value[given].op != GRAPH_INPUT) cut_whole(p, given);

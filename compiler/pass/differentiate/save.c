@@ -157,6 +157,7 @@ void reversal_save_rows(struct compilation *c)
     g->outputs -= c->gradients.results;
     struct graph *saving = graph_copy(g);
     saving->outputs = 0;
+    saving->by_chunks = false;
     for (int o = g->outputs; saving->outputs < c->gradients.results; o++)
         graph_output(saving, g->output[o].name, g->output[o].value);
     const int result = saving->output[0].value;
@@ -166,6 +167,7 @@ void reversal_save_rows(struct compilation *c)
     x = marks_of(g, result);
     struct graph *rows = graph_copy(g);
     rows->outputs = 0;
+    rows->by_chunks = false;
     for (int v = 0; v < g->values; v++) x.row[v] &= x.late[v] && x.reduces[v] && !x.sums[v];
     c->gradients.row_sums = take_rows(g, rows, &x, "row");
 }

@@ -94,6 +94,34 @@ static int product(struct reversal *x, const struct value *like, struct ref a, s
     return reversal_map(x, &map, make(x, EXPR_MUL, first, reversal_operand(x, &map, b)));
 }
 
+/* Sets the factor `keep` of a SOLVE to that of a state, whose operands of `keep` become operands of the SOLVE. */
+static void take_keep(struct reversal *x, struct value *solve, const struct value *state)
+{
+    const struct expr *with[MAX_OPERANDS];
+    for (int k = 0; k < state->operands && state->keep; k++) {
+        with[k] = expr_leaf(x->m, EXPR_OPERAND, k < 2 ? k : solve->operands);
+        if (k >= 2) solve->operand[solve->operands++] = state->operand[k];
+    }
+    if (state->keep) solve->keep = expr_bind(x->m, state->keep, with);
+}
+
+/* Returns the keys of a SOLVE: the features that a state sums, times the rate. */
+static struct ref scaled_keys(struct reversal *x, struct ref features, struct ref rate)
+{
+    struct value like = graph_value(GRAPH_MAP, 0, NULL);
+    for (int k = 0; k < features.rank; k++) like.axes[like.rank++] = ref_axis(&features, k);
+    for (int k = 0; k < rate.rank; k++) {
+        const int axis = ref_axis(&rate, k);
+        if (axis >= 0 && !value_has_axis(&like, axis)) like.axes[like.rank++] = axis;
+    }
+    return graph_ref(x->g, product(x, &like, features, rate), NULL);
+}
+
+static struct ref rate_of_one(struct reversal *x, int axis)
+{
+    return graph_ref(x->g, graph_map(x->g, 1, &axis, 0, NULL, expr_real(x->m, 1)), NULL);
+}
+
 /* Makes z, which has the axes of the SOLVE along the equations. `du` is the gradient with respect to the solution. */
 static int solve_transposed(struct reversal *x, const struct solution *s, int du)
 {
@@ -105,28 +133,17 @@ static int solve_transposed(struct reversal *x, const struct solution *s, int du
     z.operands = SOLVE_FEATURES;
     z.operand[SOLVE_WEIGHTS] = graph_ref(x->g, product(x, &x->g->value[weights.of], weights, rate), NULL);
     z.operand[SOLVE_VALUES] = value_at_rows(x, s, du);
-    z.operand[SOLVE_RATE] = graph_ref(x->g, graph_map(x->g, 1, (int[]){s->rows}, 0, NULL, expr_real(x->m, 1)), NULL);
+    z.operand[SOLVE_RATE] = rate_of_one(x, s->rows);
     if (s->state >= 0) {
         const struct state_gather read = {
             s->far, 1, {product(x, &x->g->value[s->far], value_at_rows(x, s, du), rate), -1, NULL}};
         struct value after;
         struct ref keys;
         if (!reversal_state_after(x, s->state, &read, &after, &keys)) return -1;
-        struct value like = graph_value(GRAPH_MAP, 0, NULL);
-        for (int k = 0; k < after.operand[0].rank; k++) like.axes[like.rank++] = ref_axis(&after.operand[0], k);
-        for (int k = 0; k < rate.rank; k++) {
-            const int axis = ref_axis(&rate, k);
-            if (axis >= 0 && !value_has_axis(&like, axis)) like.axes[like.rank++] = axis;
-        }
         z.operand[SOLVE_FEATURES] = keys;
-        z.operand[SOLVE_KEYS] = graph_ref(x->g, product(x, &like, after.operand[0], rate), NULL);
+        z.operand[SOLVE_KEYS] = scaled_keys(x, after.operand[0], rate);
         z.operands = SOLVE_KEYS + 1;
-        const struct expr *with[MAX_OPERANDS];
-        for (int k = 0; k < after.operands && after.keep; k++) {
-            with[k] = expr_leaf(x->m, EXPR_OPERAND, k < 2 ? k : z.operands);
-            if (k >= 2) z.operand[z.operands++] = after.operand[k];
-        }
-        if (after.keep) z.keep = expr_bind(x->m, after.keep, with);
+        take_keep(x, &z, &after);
     }
     return reversal_append(x, z);
 }
@@ -142,6 +159,7 @@ static void give_rate(struct reversal *x, const struct solution *s, int z)
     e = make(x, EXPR_SUB, e, reversal_value(x, &left, s->near));
     if (s->far >= 0) e = make(x, EXPR_SUB, e, reversal_value(x, &left, s->far));
     const int rest = reversal_map(x, &left, e);
+    x->residual = rest;
     for (int k = 0; k < rate.rank; k++)
         if (ref_axis(&rate, k) >= 0) sum.axes[sum.rank++] = ref_axis(&rate, k);
     sum.operands = 2;
@@ -173,4 +191,24 @@ void reverse_solve(struct reversal *x, int number, struct gradient_term t)
     const struct gradient_term of_sum = {reversal_map(x, &negative, e), -1, NULL};
     reversal_contract_rule(x, s->near, of_sum);
     if (s->far >= 0) reversal_contract_rule(x, s->far, of_sum);
+}
+
+bool reversal_has_solution_state(const struct reversal *x)
+{
+    return x->g->value[x->solution].operands > SOLVE_FEATURES && state_of(x, x->solution) >= 0;
+}
+
+int reversal_residual_system(struct reversal *x)
+{
+    const struct value solve = x->g->value[x->solution], state = x->g->value[state_of(x, x->solution)];
+    const struct ref rate = solve.operand[SOLVE_RATE], weights = solve.operand[SOLVE_WEIGHTS];
+    struct value r = solve;
+    int along, rows;
+    graph_solve_axes(x->m, &solve, &along, &rows);
+    r.operand[SOLVE_WEIGHTS] = graph_ref(x->g, product(x, &x->g->value[weights.of], weights, rate), NULL);
+    r.operand[SOLVE_RATE] = rate_of_one(x, along);
+    r.operand[SOLVE_KEYS] = scaled_keys(x, state.operand[state.operand[0].of == x->solution], rate);
+    r.operands = SOLVE_KEYS + 1;
+    take_keep(x, &r, &state);
+    return reversal_append(x, r);
 }

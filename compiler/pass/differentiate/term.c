@@ -96,3 +96,13 @@ bool is_carried_state(const struct reversal *x, int v)
     const struct value *value = &x->g->value[v];
     return (value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE) && reversal_chunk_axis(x, value) >= 0;
 }
+
+bool reversal_is_saved(const struct reversal *x, int v)
+{
+    const struct value *const out = &x->g->value[x->given_out], *const value = &x->g->value[v];
+    bool same = v < x->forward;
+    for (int k = 0; k < out->rank; k++)
+        same &= value_has_axis(value, out->axes[k]) == (x->m->axis[out->axes[k]].source != SIZE_CONSTANT);
+    for (int k = 0; k < value->rank; k++) same &= value_has_axis(out, value->axes[k]);
+    return same;
+}

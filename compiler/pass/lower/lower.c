@@ -163,7 +163,8 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
     if (!find_axes(x)) return;
     const bool substitutes = x->output == x->solve && g->value[x->solve].operands <= SOLVE_FEATURES;
     if (substitutes) lower_find_maximum(x);
-    if (!classify(x)) return;
+    const bool by_chunks = g->by_chunks && (g->outputs > 1 || g->value[x->output].op != GRAPH_SOLVE);
+    if (!by_chunks && !classify(x)) return;
     bool states = false;
     for (int v = 0; v < x->g->values; v++) {
         states |= x->lowered[v].stage == STATE;
@@ -174,6 +175,10 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
     }
     if (substitutes) {
         lower_substitution(x, at);
+        return;
+    }
+    if (by_chunks) {
+        lower_by_chunks(x, at);
         return;
     }
     if (x->solve >= 0) {

@@ -59,7 +59,8 @@ struct lowering {
     const bool *done;               /* for each value: whether its statements are made. May be NULL */
     /* the axis of recent chunks, for a state that sums only the last chunks. Otherwise -1 */
     int ring;
-    int *outputs;                  /* the arrays of the outputs. NULL: each array is made when its output is written */
+    const int *last_axis; /* by chunks: the axis in the lanes of each value's tile (chunks.c). Otherwise NULL */
+    int *outputs;         /* the arrays of the outputs. NULL: each array is made when its output is written */
     struct lowered_value *lowered; /* how each value of the graph is lowered */
     const bool *needed;            /* for each value: whether the statements that are being made need it */
     /* The ends of lists of statements. The next statement is added there.
@@ -178,8 +179,10 @@ void lower_solve(struct lowering *x, struct stmt **at);
 /* Statements of the system of a chunk's keys. (system.c)
    - lower_earlier: makes the product of the rows' features with a state, the part of each row's sum that comes from
      the keys before the chunk. Returns its tile, [rows lanes].
+   - lower_rest: makes the statement that subtracts the tile `earlier` from the values. Returns its tile.
    - lower_system: makes the SOLVE statement for the tile `rest`, [rows lanes]. Returns the tile of the solution. */
 int lower_earlier(struct lowering *x, int state, int rows);
+int lower_rest(struct lowering *x, int rows, int lanes, int earlier);
 int lower_system(struct lowering *x, int rest);
 /* Lowers the transitions of the states of a SOLVE. (transition.c)
    - lower_sums_solution: whether a state sums the solution
@@ -191,6 +194,13 @@ bool lower_sums_solution(const struct lowering *x, const struct value *v);
 void lower_begin_transitions(struct lowering *x, struct stmt ***at);
 int lower_transitions(struct lowering *x, int rows);
 void lower_join(struct lowering *x, struct stmt ***at);
+/* Replaces `from` by `to` in a list of statements and inside. (solve.c) */
+void lower_replace(struct lowering *x, struct stmt *s, const struct expr *from, const struct expr *to);
+/* Replaces the number of the chunk in statements inside a loop over the chunk's keys. The new number is the chunk of
+   these keys plus `step`. (solve.c) */
+void lower_name_chunk(struct lowering *x, struct stmt *s, int keys, int step);
+/* Lowers a graph by chunks, at *at. (chunks.c) */
+void lower_by_chunks(struct lowering *x, struct stmt **at);
 /* Lowers a graph whose output is a SOLVE with features, at *at. Each head has one loop over chunks of keys. (solve.c)
  */
 void lower_solution(struct lowering *x, struct stmt **at);

@@ -43,8 +43,7 @@ static const char *reason(const struct lowering *x)
     return NULL;
 }
 
-/* Replaces `from` by `to` in a list of statements and inside. */
-static void replace(struct lowering *x, struct stmt *s, const struct expr *from, const struct expr *to)
+void lower_replace(struct lowering *x, struct stmt *s, const struct expr *from, const struct expr *to)
 {
     for (; s; s = s->next) {
         const struct expr **const part[] = {&s->from, &s->to, &s->where, &s->when};
@@ -55,26 +54,30 @@ static void replace(struct lowering *x, struct stmt *s, const struct expr *from,
         for (int k = 0; k < s->operands; k++)
             for (int n = 0; n < s->operand[k].rank; n++)
                 s->operand[k].sub[n] = expr_replace(x->m, s->operand[k].sub[n], from, to);
-        replace(x, s->body, from, to);
+        lower_replace(x, s->body, from, to);
     }
+}
+
+void lower_name_chunk(struct lowering *x, struct stmt *s, int keys, int step)
+{
+    const struct expr *const first = expr_leaf(x->m, EXPR_LO, keys), *const key = expr_leaf(x->m, EXPR_INDEX, keys),
+                             *const length = expr_int(x->m, x->m->axis[x->chunk].extent),
+                             *number = expr_make(x->m, EXPR_DIV, first, length, NULL);
+    const struct expr *const start = expr_make(x->m, EXPR_MUL, number, length, NULL);
+    if (step) number = expr_make(x->m, EXPR_ADD, number, expr_int(x->m, step), NULL);
+    lower_replace(x, s, expr_leaf(x->m, EXPR_LO, x->chunk), number);
+    lower_replace(x, s, expr_leaf(x->m, EXPR_INDEX, x->chunk), number);
+    lower_replace(x, s, start, first);
+    /* This condition is true for all keys of the loop. */
+    lower_replace(x, s, expr_make(x->m, EXPR_LE, first, key, NULL), expr_int(x->m, 1));
 }
 
 /* Replaces the number of the chunk in statements inside the loop over keys. The new number is the chunk of the
    current keys, or if `next`, the chunk that the loops visit after it. */
 static void name_chunk(struct lowering *x, struct stmt *s, bool next)
 {
-    const int64_t step = x->g->value[x->solve].backward ? -1 : 1;
-    const struct expr *const first = expr_leaf(x->m, EXPR_LO, x->stream),
-                             *const key = expr_leaf(x->m, EXPR_INDEX, x->stream),
-                             *const length = expr_int(x->m, x->m->axis[x->chunk].extent),
-                             *number = expr_make(x->m, EXPR_DIV, first, length, NULL);
-    const struct expr *const start = expr_make(x->m, EXPR_MUL, number, length, NULL);
-    if (next) number = expr_make(x->m, EXPR_ADD, number, expr_int(x->m, step), NULL);
-    replace(x, s, expr_leaf(x->m, EXPR_LO, x->chunk), number);
-    replace(x, s, expr_leaf(x->m, EXPR_INDEX, x->chunk), number);
-    replace(x, s, start, first);
-    /* This condition is true for all keys of the loop. */
-    replace(x, s, expr_make(x->m, EXPR_LE, first, key, NULL), expr_int(x->m, 1));
+    const int step = x->g->value[x->solve].backward ? -1 : 1;
+    lower_name_chunk(x, s, x->stream, next ? step : 0);
 }
 
 /* Replaces the chunk of a weight's row by the chunk of the loop. */
@@ -85,8 +88,8 @@ static void name_chunk_of_rows(struct lowering *x, struct stmt *s)
                                                                                        expr_leaf(x->m, EXPR_INDEX,
                                                                                                  x->lane),
                                                                                        expr_int(x->m, 0), NULL);
-    replace(x, s, expr_make(x->m, EXPR_DIV, row, length, NULL),
-            expr_make(x->m, EXPR_DIV, expr_leaf(x->m, EXPR_LO, x->stream), length, NULL));
+    lower_replace(x, s, expr_make(x->m, EXPR_DIV, row, length, NULL),
+                  expr_make(x->m, EXPR_DIV, expr_leaf(x->m, EXPR_LO, x->stream), length, NULL));
 }
 
 /* Makes a tile for each state. The tiles are 0 before the first chunk. */
@@ -102,18 +105,22 @@ static void begin_states(struct lowering *x, struct stmt ***at)
     }
 }
 
-/* Computes the values minus the sum over earlier chunks. Returns their tile. */
-static int lower_rest(struct lowering *x, int rows, int lanes, int earlier)
+int lower_rest(struct lowering *x, int rows, int lanes, int earlier)
 {
-    const int axes[2] = {rows, lanes}, made = lower_new_tile(x, "rest", 2, axes);
-    const struct expr *first = expr_leaf(x->m, EXPR_OPERAND, 0), *second = expr_leaf(x->m, EXPR_OPERAND, 1);
-    struct stmt *s = lower_assign(x, &x->end, 2, axes, made, FOLD_SET, expr_make(x->m, EXPR_SUB, first, second, NULL));
-    s->operands = 2;
-    s->operand[0] = lower_ref(x, &x->g->value[x->solve].operand[SOLVE_VALUES]);
-    for (int k = 0; k < s->operand[0].rank; k++)
-        s->operand[0].sub[k] = expr_replace(x->m, s->operand[0].sub[k], expr_leaf(x->m, EXPR_INDEX, x->stream),
-                                            expr_leaf(x->m, EXPR_INDEX, rows));
-    s->operand[1] = loops_ref(x->l, earlier);
+    const int axes[2] = {rows, lanes};
+    const struct expr *const first = expr_leaf(x->m, EXPR_OPERAND, 0), *const second = expr_leaf(x->m, EXPR_OPERAND, 1);
+    struct ref values = lower_ref(x, &x->g->value[x->solve].operand[SOLVE_VALUES]);
+    const struct array *const a = &x->l->array[values.of];
+    if (earlier < 0 && a->kind == ARRAY_TILE && a->rank == 2 && a->axes[0] == rows && a->axes[1] == lanes)
+        return values.of;
+    const int made = lower_new_tile(x, "rest", 2, axes);
+    struct stmt *s = lower_assign(x, &x->end, 2, axes, made, FOLD_SET,
+                                  earlier < 0 ? first : expr_make(x->m, EXPR_SUB, first, second, NULL));
+    for (int k = 0; k < values.rank; k++)
+        values.sub[k] = expr_replace(x->m, values.sub[k], expr_leaf(x->m, EXPR_INDEX, x->stream),
+                                     expr_leaf(x->m, EXPR_INDEX, rows));
+    s->operand[s->operands++] = values;
+    if (earlier >= 0) s->operand[s->operands++] = loops_ref(x->l, earlier);
     return made;
 }
 

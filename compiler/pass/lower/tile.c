@@ -12,6 +12,9 @@ bool lower_run_time(const struct lowering *x, int axis)
 
 bool lower_of_pairs(const struct lowering *x, const struct value *v)
 {
+    int sequences = 0;
+    for (int k = 0; k < v->rank && x->last_axis; k++) sequences += axis_is_sequence(&x->m->axis[v->axes[k]]);
+    if (x->last_axis) return sequences > 1;
     return value_has_axis(v, x->stream) && (value_has_axis(v, x->lane) || value_has_axis(v, x->rows));
 }
 
@@ -45,8 +48,25 @@ static bool lanes_of_states(const struct lowering *x, const struct value *v)
     return any && all;
 }
 
+/* lower_tile_axes for loops by chunks. Elements are outside rows that are in the lanes, and rows outside elements. */
+static int axes_by_chunks(const struct lowering *x, const struct value *v, int *axes)
+{
+    const int last = x->last_axis[v - x->g->value];
+    int rank = 0;
+    for (int rows = 0; rows < 2; rows++)
+        for (int k = 0; k < v->rank; k++) {
+            const bool sequence = axis_is_sequence(&x->m->axis[v->axes[k]]),
+                       first = last >= 0 && sequence != axis_is_sequence(&x->m->axis[last]);
+            const bool tiled = sequence || !lower_run_time(x, v->axes[k]);
+            if (tiled && v->axes[k] != last && first == !rows) axes[rank++] = v->axes[k];
+        }
+    if (last >= 0) axes[rank++] = last;
+    return rank;
+}
+
 int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes)
 {
+    if (x->last_axis) return axes_by_chunks(x, v, axes);
     int rank = 0;
     /* row values before the loop over keys have the axis of rows last */
     const int last = x->prepare && x->lowered[v - x->g->value].stage == BEFORE && value_has_axis(v, x->rows) ? x->rows
@@ -64,10 +84,13 @@ int lower_new_tile(struct lowering *x, const char *name, int rank, const int *ax
     struct array a = {.kind = ARRAY_TILE, .dtype = dtype_of_sums(x->m->dtype), .rank = rank, .offset = -1};
     for (int k = 0; k < rank; k++) {
         a.axes[k] = axes[k];
-        a.extent[k] = axes[k] == x->lane     ? x->c->tiling.tile_q
-                      : axes[k] == x->stream ? x->c->tiling.tile_k
-                      : axes[k] == x->chunk  ? 1
-                                             : x->m->axis[axes[k]].extent;
+        const bool of_keys = x->last_axis && x->m->axis[axes[k]].source == SIZE_N_K && axes[k] != x->lane;
+        const bool of_queries = x->last_axis && x->m->axis[axes[k]].source == SIZE_N_Q;
+        a.extent[k] = of_keys                            ? x->c->tiling.tile_k
+                      : of_queries || axes[k] == x->lane ? x->c->tiling.tile_q
+                      : axes[k] == x->stream             ? x->c->tiling.tile_k
+                      : axes[k] == x->chunk              ? 1
+                                                         : x->m->axis[axes[k]].extent;
     }
     a.name = loops_unused_name(x->l, name);
     return loops_array(x->l, a);

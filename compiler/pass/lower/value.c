@@ -72,7 +72,7 @@ static struct sum describe_sum(struct lowering *x, int number)
     s.one_tile |= s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after &&
                   !lower_has_padding(x); /* the slot of an empty chunk would not be set */
     s.many_terms = s.over_outer || (s.of_slice && !x->prefix) ||
-                   (s.streamed && x->stream >= 0 && !x->whole_chunk &&
+                   (s.streamed && x->stream >= 0 && !x->whole_chunk && !x->last_axis &&
                     !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
     s.begin = s.of_slice || s.over_outer ? &x->open : &x->before;
     s.at = s.of_slice                                           ? &x->end
@@ -151,7 +151,9 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
     s->operand[0] = row;
     s->operand[1] = lane;
     if (sum->rescale >= 0 && !by_rows) s->operand[s->operands++] = loops_ref(x->l, sum->rescale);
-    if (sum->streamed && (!sum->state || of_rows)) s->where = v->where;
+    /* The region is needed to keep infinity and NaN from pairs outside. Loops can do that for weights in the lanes. */
+    const bool in_lanes = !x->last_axis || axis_is_sequence(&x->m->axis[sum->axes[1]]);
+    if (sum->streamed && in_lanes && (!sum->state || of_rows)) s->where = v->where;
     s->assigns = 1;
     s->assign[0] = (struct assign){loops_ref(x->l, to), adds ? FOLD_SUM : FOLD_SET, NULL, compensation};
 }

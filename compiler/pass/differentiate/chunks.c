@@ -1,0 +1,243 @@
+/* Divides the gradients of a SOLVE into parts that one loop over chunks each can compute.
+   - States of earlier keys run from the first chunk on, states of later queries from the last chunk on. A value's
+     direction is that of the states that it depends on: 1, -1, or 0 without states.
+   - The first part is what forward's solution is made of, r = values - the sum over earlier keys. The solution is
+     rate * r, and <z, r> is the gradient with respect to the rate.
+   - Values of direction -1 that values of direction 1 need become parts. So the order is r, direction -1, direction 1.
+   - Sums over pairs of a chunk have no direction. If direction 1 adds them to others, they join the parts of direction
+     -1, which compute most of these pairs anyway. */
+#include "differentiate.h"
+
+#include <string.h>
+
+struct chunks {
+    struct reversal *x;
+    struct graph *g;
+    struct module *m;
+    int known;      /* the number of values before copies are made */
+    int *direction; /* for each known value */
+    bool *of_pairs; /* for each known value: whether it depends on pairs of a chunk */
+    int *made[2];   /* for each known value: 1 + the number of its copy. [1] is for values of direction 1 */
+    int *part;      /* for each known value: 1 + the number of the input that reads it as a part */
+    int residual;   /* the input that reads r, or -1 */
+    int parts;      /* the number of parts so far */
+    bool failed;    /* loops over chunks cannot compute these gradients */
+};
+
+static void mark(const struct graph *g, int v, bool *needed)
+{
+    if (needed[v]) return;
+    needed[v] = true;
+    for (int k = 0; k < g->value[v].operands; k++) mark(g, g->value[v].operand[k].of, needed);
+}
+
+/* Returns the number of sequences in a set of axes. */
+static int sequences_in(const struct chunks *p, uint32_t axes)
+{
+    int count = 0;
+    for (int a = 0; a < p->m->axes; a++) count += (axes >> a & 1) && axis_is_sequence(&p->m->axis[a]);
+    return count;
+}
+
+/* Returns the direction in which the chunks of a carried state run, or 0 if its region is of another kind. */
+static int direction_of_state(const struct chunks *p, const struct value *v)
+{
+    const struct expr *const where = v->where;
+    if (!where || where->op != EXPR_LT || where->arg[0]->op != EXPR_INDEX) return 0;
+    return axis_is_chunks(&p->m->axis[where->arg[0]->integer]) ? -1 : 1;
+}
+
+static void find_direction(struct chunks *p, int v)
+{
+    const struct value *const value = &p->g->value[v];
+    const bool state = is_carried_state(p->x, v), sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE;
+    const uint32_t own = reversal_bits(value->rank, value->axes);
+    int *const direction = &p->direction[v];
+    int elements = 0;
+    for (int k = 0; k < value->rank; k++) elements += p->m->axis[value->axes[k]].source == SIZE_CONSTANT;
+    p->failed |= elements && sequences_in(p, own) > 1; /* such as a decay for each element of a pair */
+    p->of_pairs[v] = sums && sequences_in(p, reversal_summed(value) & ~own) > 0;
+    if (v == p->x->solution || v == p->x->residual || reversal_is_saved(p->x, v)) {
+        p->of_pairs[v] = false;
+        return;
+    }
+    if (value->op == GRAPH_SOLVE) *direction = value->backward ? -1 : 1;
+    if (state) *direction = direction_of_state(p, value);
+    p->failed |= state && !*direction;
+    for (int k = 0; k < value->operands; k++) {
+        const int of = value->operand[k].of, other = p->direction[of];
+        p->of_pairs[v] |= p->of_pairs[of] || sequences_in(p, own) > 1;
+        if (other && (!*direction || other > *direction)) {
+            p->failed |= *direction < 0 && (state || value->op == GRAPH_SOLVE);
+            *direction = other;
+        }
+    }
+}
+
+/* Returns the number of v's elements for each index of its run-time axes. */
+static int64_t elements_of(const struct chunks *p, int v)
+{
+    int64_t count = 1;
+    for (int k = 0; k < p->g->value[v].rank; k++)
+        if (p->m->axis[p->g->value[v].axes[k]].source == SIZE_CONSTANT)
+            count *= p->m->axis[p->g->value[v].axes[k]].extent;
+    return count;
+}
+
+/* Appends an input that reads `made` as a part, and the output that leaves it. */
+static int read_part(struct chunks *p, int made)
+{
+    const struct value *const v = &p->g->value[made];
+    struct value given = graph_value(GRAPH_INPUT, v->rank, v->axes);
+    given.sums = v->rank && p->m->axis[v->axes[v->rank - 1]].source == SIZE_CONSTANT;
+    given.name = arena_printf(p->m->arena, "linear_part_%d", p->parts++);
+    for (int k = 0; k < v->rank; k++)
+        p->failed |= p->m->axis[v->axes[k]].source == SIZE_N_Q || axis_is_chunks(&p->m->axis[v->axes[k]]);
+    p->failed |= sequences_in(p, reversal_bits(v->rank, v->axes)) != 1 || p->g->outputs == MAX_OUTPUTS;
+    graph_output(p->g, given.name, made);
+    return reversal_append(p->x, given);
+}
+
+static int copy_of(struct chunks *p, int v, int direction);
+
+/* Returns a value of direction 1 that is equal to v, a value of direction -1. It is a part, or a map of a smaller
+   part. */
+static int taken(struct chunks *p, int v)
+{
+    const struct value *const value = &p->g->value[v];
+    int only = -1;
+    bool cheap = value->op == GRAPH_MAP;
+    for (int k = 0; k < value->operands; k++) {
+        const int of = value->operand[k].of;
+        cheap &= !p->of_pairs[of] || p->direction[of] < 0;
+        if (p->direction[of] >= 0) continue;
+        cheap &= only < 0 || only == of;
+        only = of;
+    }
+    if (cheap && only >= 0 && elements_of(p, only) <= elements_of(p, v)) {
+        struct value map = *value;
+        for (int k = 0; k < map.operands; k++) map.operand[k].of = copy_of(p, map.operand[k].of, 1);
+        return reversal_append(p->x, map);
+    }
+    if (!p->part[v]) p->part[v] = 1 + read_part(p, copy_of(p, v, -1));
+    return p->part[v] - 1;
+}
+
+/* Whether e is a sum of operands. */
+static bool is_sum(const struct expr *e)
+{
+    return e->op == EXPR_ADD ? is_sum(e->arg[0]) && is_sum(e->arg[1]) : e->op == EXPR_OPERAND;
+}
+
+static bool has_queries(const struct chunks *p, int v)
+{
+    bool queries = false;
+    for (int k = 0; k < p->g->value[v].rank; k++) queries |= p->m->axis[p->g->value[v].axes[k]].source == SIZE_N_Q;
+    return queries;
+}
+
+/* Returns the copy of v, a sum of direction 1. The terms that direction -1 can compute become one part. */
+static int copy_of_sum(struct chunks *p, int v)
+{
+    struct value all = p->g->value[v], before = graph_value(GRAPH_MAP, all.rank, all.axes), after = before;
+    const struct expr *with[MAX_OPERANDS], *without[MAX_OPERANDS];
+    bool any = false;
+    for (int k = 0; k < all.operands; k++) {
+        struct ref r = all.operand[k];
+        const bool first = p->direction[r.of] < 0 || (!p->direction[r.of] && p->of_pairs[r.of]);
+        const bool here = first && !has_queries(p, r.of);
+        any |= here;
+        r.of = copy_of(p, r.of, here ? -1 : 1);
+        const struct expr *const read = reversal_operand(p->x, here ? &before : &after, r), *const none = expr_real(
+                                                                                                p->m, 0);
+        with[k] = here ? read : none;
+        without[k] = here ? none : read;
+    }
+    const struct expr *e = expr_bind(p->m, all.expr, without);
+    if (any) {
+        before.expr = expr_bind(p->m, all.expr, with);
+        const int part = read_part(p, reversal_append(p->x, before));
+        e = expr_make(p->m, EXPR_ADD, e, reversal_value(p->x, &after, part), NULL);
+    }
+    after.expr = e;
+    return reversal_append(p->x, after);
+}
+
+/* Returns the input that reads r. */
+static int residual(struct chunks *p)
+{
+    if (p->residual < 0) p->residual = read_part(p, reversal_residual_system(p->x));
+    return p->residual;
+}
+
+/* Returns the number of a copy of v that a loop of this direction can compute. The copy follows its operands. */
+static int copy_of(struct chunks *p, int v, int direction)
+{
+    int *const made = &p->made[direction > 0][v];
+    struct value copy = p->g->value[v];
+    if (*made) return *made - 1;
+    p->failed |= direction < 0 && p->direction[v] > 0;
+    if (p->failed || (!copy.operands && copy.op != GRAPH_MAP)) return v;
+    int number;
+    if (v == p->x->solution) {
+        struct ref rate = copy.operand[SOLVE_RATE];
+        struct value map = graph_value(GRAPH_MAP, copy.rank, copy.axes);
+        rate.of = copy_of(p, rate.of, direction);
+        const struct expr *const r = reversal_value(p->x, &map, residual(p));
+        map.expr = expr_make(p->m, EXPR_MUL, r, reversal_operand(p->x, &map, rate), NULL);
+        number = reversal_append(p->x, map);
+    } else if (v == p->x->residual) {
+        copy.operands = 1;
+        copy.operand[0] = graph_ref(p->g, residual(p), NULL);
+        for (int k = 0; k < copy.rank; k++) copy.operand[0].sub[k] = expr_leaf(p->m, EXPR_INDEX, copy.axes[k]);
+        copy.expr = expr_leaf(p->m, EXPR_OPERAND, 0);
+        number = reversal_append(p->x, copy);
+    } else if (direction > 0 && p->direction[v] < 0)
+        number = taken(p, v);
+    else if (p->direction[v] > 0 && copy.op == GRAPH_MAP && is_sum(copy.expr))
+        number = copy_of_sum(p, v);
+    else {
+        for (int k = 0; k < copy.operands; k++) copy.operand[k].of = copy_of(p, copy.operand[k].of, direction);
+        number = reversal_append(p->x, copy);
+    }
+    *made = number + 1;
+    return number;
+}
+
+bool reversal_cut_by_chunks(struct reversal *x, int *count)
+{
+    struct graph *const g = x->g;
+    const int known = g->values, gradients = g->outputs;
+    struct arena *const arena = x->m->arena;
+    int *const ints = arena_alloc(arena, 4 * (size_t)known * sizeof *ints), result[MAX_OUTPUTS];
+    bool *const bools = arena_alloc(arena, 2 * (size_t)known * sizeof *bools), *const needed = bools + known;
+    struct chunks chunks = {.x = x,
+                            .g = g,
+                            .m = x->m,
+                            .known = known,
+                            .direction = ints,
+                            .made = {ints + known, ints + 2 * known},
+                            .part = ints + 3 * known,
+                            .of_pairs = bools,
+                            .residual = -1},
+                  *p = &chunks;
+    if (!reversal_has_solution_state(x)) return false;
+    for (int o = 0; o < gradients; o++) mark(g, g->output[o].value, needed);
+    for (int v = 0; v < known; v++) {
+        if (!needed[v]) continue;
+        if (reversal_is_total(x->m, &g->value[v])) return false; /* slices of totals are sums over other rows */
+        find_direction(p, v);
+    }
+    for (int o = 0; o < gradients && !p->failed; o++) {
+        const int v = g->output[o].value;
+        result[o] = copy_of(p, v, p->direction[v] > 0 ? 1 : -1);
+    }
+    if (p->failed) {
+        g->values = known;
+        g->outputs = gradients;
+        return false;
+    }
+    for (int o = 0; o < gradients; o++) g->output[o].value = result[o];
+    *count = p->parts;
+    return g->by_chunks = true;
+}

@@ -1,0 +1,577 @@
+/* Lowers a graph whose outputs share a loop over chunks (struct graph, by_chunks).
+   - A value of pairs or rows is a tile with the rows of one chunk. Its axes need not be those of an output.
+   - The keys of a chunk are one tile. Its queries, those whose last key is in the chunk, can be none or several tiles.
+     So values of queries are computed in loops over these tiles, and sums over queries are set to 0 before the loop.
+   - States are tiles that are updated at the end of a chunk. */
+#include "lower.h"
+#include "../../analysis/analysis.h"
+
+#include <string.h>
+
+struct by_chunks {
+    struct lowering *x;
+    const struct graph *g;
+    struct module *m;
+    int direction;
+    int keys, queries; /* the axis of keys that the loop runs over, and the axis of queries or -1 */
+    int *last;         /* for each value: the axis in the lanes of its tile, or -1 */
+    bool *needed;      /* for each value: whether it has to be computed */
+    bool *done;        /* for each value: whether its statements are made */
+    bool *kept;        /* for each state: whether another state carries its tile to the next chunk */
+    struct stmt ***at; /* the end of the statements of the chunk */
+};
+
+static bool is_sequence(const struct by_chunks *p, int axis)
+{
+    return axis >= 0 && axis_is_sequence(&p->m->axis[axis]);
+}
+
+static bool is_state(const struct by_chunks *p, int v)
+{
+    return p->x->lowered[v].stage == STATE;
+}
+
+/* Whether v is the sum of two states. They share a tile with it (differentiate/merge_states.c). */
+static bool is_merged_state(const struct by_chunks *p, int v)
+{
+    return p->g->value[v].op == GRAPH_MAP && value_has_axis(&p->g->value[v], p->x->chunk) &&
+           p->g->value[v].operands == 2 && is_state(p, p->g->value[v].operand[0].of) &&
+           is_state(p, p->g->value[v].operand[1].of);
+}
+
+/* Whether v is an array of the caller or of another part. */
+static bool is_given(const struct by_chunks *p, int v)
+{
+    const enum graph_op op = p->g->value[v].op;
+    return op == GRAPH_INPUT || op == GRAPH_PARAM || op == GRAPH_TABLE;
+}
+
+/* Whether v sums over an axis. */
+static bool sums_over(const struct value *v, int axis)
+{
+    bool used = false;
+    for (int k = 0; k < v->operands && axis >= 0 && v->op != GRAPH_MAP; k++)
+        used |= ref_uses_axis(&v->operand[k], axis);
+    return used && !value_has_axis(v, axis);
+}
+
+static bool of_queries(const struct by_chunks *p, int v)
+{
+    return p->queries >= 0 && (value_has_axis(&p->g->value[v], p->queries) || sums_over(&p->g->value[v], p->queries));
+}
+
+/* ---- the lanes of tiles ---- */
+
+/* Returns all axes that v uses, as bits. */
+static uint32_t axes_of(const struct value *v)
+{
+    uint32_t axes = 0;
+    for (int k = 0; k < v->rank; k++) axes |= UINT32_C(1) << v->axes[k];
+    for (int k = 0; k < v->operands; k++) axes |= ref_axes(&v->operand[k]);
+    return axes;
+}
+
+/* Returns the axis of the reader along which operand r has its lanes, or -1. */
+static int lanes_of_operand(const struct by_chunks *p, const struct ref *r)
+{
+    const struct value *const v = &p->g->value[r->of];
+    for (int k = 0; k < r->rank; k++)
+        if (v->axes[k] == p->last[r->of]) return ref_axis(r, k);
+    return -1;
+}
+
+/* Returns the axis of v that is best in the lanes, of those that an operand has in its lanes. Elements of rows are
+   better than rows, because arrays of the caller have them in the lanes. Returns -1 if there is no such axis. */
+static int lanes_of_operands(const struct by_chunks *p, const struct value *v)
+{
+    int found = -1;
+    for (int k = 0; k < v->operands; k++) {
+        const int axis = lanes_of_operand(p, &v->operand[k]);
+        if (axis < 0 || !value_has_axis(v, axis)) continue;
+        if (found < 0 || (is_sequence(p, found) && !is_sequence(p, axis))) found = axis;
+    }
+    return found;
+}
+
+/* Whether r reads elements of rows at other subscripts than those of the reader, as a rotation does. */
+static bool reads_elsewhere(const struct by_chunks *p, const struct ref *r)
+{
+    bool elsewhere = false;
+    for (int k = 0; k < r->rank; k++)
+        elsewhere |= !is_sequence(p, p->g->value[r->of].axes[k]) && !lower_run_time(p->x, p->g->value[r->of].axes[k]) &&
+                     ref_axis(r, k) < 0 && expr_axes(r->sub[k]);
+    return elsewhere;
+}
+
+/* Whether only a tile with rows in the lanes can serve v or a reader of v. */
+static bool needs_rows(const struct by_chunks *p, int v)
+{
+    bool needs = false;
+    for (int k = 0; k < p->g->value[v].operands; k++) needs |= reads_elsewhere(p, &p->g->value[v].operand[k]);
+    for (int u = v + 1; u < p->g->values && !needs; u++)
+        for (int k = 0; k < p->g->value[u].operands; k++)
+            needs |= p->g->value[u].operand[k].of == v && reads_elsewhere(p, &p->g->value[u].operand[k]);
+    return needs;
+}
+
+/* Chooses the axis in the lanes of value v, so that few operands have to be transposed. */
+static int choose_lanes(const struct by_chunks *p, int v)
+{
+    const struct value *const value = &p->g->value[v];
+    int found = -1, axis = -1;
+    for (int k = 0; k < value->rank; k++)
+        if (is_sequence(p, value->axes[k]) && !is_given(p, v) && needs_rows(p, v)) return value->axes[k];
+    if (is_given(p, v) || value->op == GRAPH_SOLVE || is_state(p, v) || is_merged_state(p, v))
+        return value->rank ? value->axes[value->rank - 1] : -1;
+    found = lanes_of_operands(p, value);
+    if (value->op == GRAPH_MAP) { /* a computed operand of the same rank decides */
+        for (int k = 0; k < value->operands; k++) {
+            const int of = value->operand[k].of, lanes = lanes_of_operand(p, &value->operand[k]);
+            if (is_given(p, of) || lanes < 0 || !value_has_axis(value, lanes)) continue;
+            if (p->g->value[of].rank == value->rank) return lanes;
+        }
+    }
+    if (found >= 0) return found;
+    for (int k = 0; k < value->rank; k++) {
+        const int own = value->axes[k];
+        if (lower_run_time(p->x, own) && !is_sequence(p, own)) continue;
+        if (axis < 0 || own == p->keys || (is_sequence(p, own) && axis != p->keys)) axis = own;
+    }
+    return axis;
+}
+
+/* Turns maps of given arrays, if more of their readers need another axis in the lanes. */
+static void turn_maps(struct by_chunks *p)
+{
+    for (int v = 0; v < p->g->values; v++) {
+        const struct value *const value = &p->g->value[v];
+        int votes[MAX_AXES] = {0}, best = p->last[v];
+        bool turns = value->op == GRAPH_MAP && !graph_is_output(p->g, v) && !needs_rows(p, v);
+        for (int k = 0; k < value->operands; k++) turns &= is_given(p, value->operand[k].of) || value->rank > 1;
+        for (int k = 0; k < value->operands; k++)
+            turns &= is_given(p, value->operand[k].of) || p->g->value[value->operand[k].of].rank < value->rank;
+        for (int u = v + 1; u < p->g->values && turns; u++)
+            for (int k = 0; k < p->g->value[u].operands; k++) {
+                const struct ref *const r = &p->g->value[u].operand[k];
+                for (int n = 0; n < r->rank && r->of == v; n++)
+                    if (ref_axis(r, n) >= 0 && ref_axis(r, n) == p->last[u]) votes[value->axes[n]]++;
+            }
+        for (int k = 0; k < value->rank && turns; k++)
+            if (votes[value->axes[k]] > votes[best]) best = value->axes[k];
+        if (turns && best >= 0) p->last[v] = best;
+    }
+}
+
+/* ---- statements of values ---- */
+
+/* Appends a list to another one. */
+static void join(struct stmt ***at, struct stmt *list)
+{
+    **at = list;
+    while (**at) *at = &(**at)->next;
+}
+
+/* Makes copies of value v to outputs. */
+static void copy_to_outputs(struct by_chunks *p, int v, struct stmt ***at)
+{
+    struct lowering *const x = p->x;
+    for (int o = 0; o < p->g->outputs; o++) {
+        if (p->g->output[o].value != v) continue;
+        const int output = lower_output(x, o);
+        struct stmt *const copy = lower_append(x, at, LOOPS_COPY);
+        copy->rank = lower_tile_axes(x, &p->g->value[v], copy->axes);
+        copy->operands = copy->assigns = 1;
+        copy->operand[0] = loops_ref(x->l, x->lowered[v].array);
+        copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
+    }
+}
+
+/* Sets the roles of axes for the statements of value v. */
+static void take_roles(struct by_chunks *p, int v)
+{
+    struct lowering *const x = p->x;
+    const struct value *const value = &p->g->value[v];
+    x->lane = is_sequence(p, p->last[v]) ? p->last[v] : -1;
+    x->stream = -1;
+    for (int k = 0; k < value->rank; k++)
+        if (is_sequence(p, value->axes[k]) && value->axes[k] != x->lane) x->stream = value->axes[k];
+    for (int a = 0; a < p->m->axes; a++)
+        if (is_sequence(p, a) && sums_over(value, a)) x->stream = a;
+    x->whole_chunk = x->stream != p->queries || !sums_over(value, x->stream);
+}
+
+/* Makes the system of a chunk's keys. */
+static void lower_chunk_system(struct by_chunks *p, int v)
+{
+    struct lowering *const x = p->x;
+    const struct value *const solve = &p->g->value[v];
+    int along, rows;
+    graph_solve_axes(p->m, solve, &along, &rows);
+    x->solve = v;
+    x->stream = along;
+    x->lane = rows;
+    int from_state = -1; /* without keys, the values contain the sum over other chunks */
+    if (solve->operands > SOLVE_KEYS) from_state = lower_earlier(x, x->lowered[v].carried, rows);
+    x->lowered[v].array = lower_system(x, lower_rest(x, rows, solve->axes[solve->rank - 1], from_state));
+}
+
+/* Makes the statements of value v at *at. Initial values of sums are set at *begin. */
+static void lower_in_chunk(struct by_chunks *p, int v, struct stmt ***begin, struct stmt ***at)
+{
+    struct lowering *const x = p->x;
+    struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **end = lower_new_list(x);
+    x->before = before;
+    x->inside = inside;
+    x->end = end;
+    take_roles(p, v);
+    if (p->g->value[v].op == GRAPH_SOLVE)
+        lower_chunk_system(p, v);
+    else
+        lower_value(x, v);
+    join(begin, *before);
+    join(at, *inside);
+    join(at, *end);
+    p->done[v] = true;
+    if (!sums_over(&p->g->value[v], p->queries)) copy_to_outputs(p, v, at);
+}
+
+/* Whether all operands of v are computed. Sums over queries of the current loop are not complete: `summing` marks them.
+ */
+static bool is_ready(const struct by_chunks *p, int v, const bool *summing)
+{
+    const struct value *const value = &p->g->value[v];
+    if (!p->needed[v] || p->done[v] || is_given(p, v) || is_state(p, v) || is_merged_state(p, v)) return false;
+    for (int k = 0; k < value->operands; k++) {
+        const int of = value->operand[k].of;
+        if (is_given(p, of) || is_state(p, of) || is_merged_state(p, of)) continue;
+        if (!p->done[of] || summing[of]) return false;
+    }
+    return true;
+}
+
+/* Marks values of queries that v needs as not computed, because an earlier loop over queries has computed them. */
+static void compute_again(struct by_chunks *p, int v)
+{
+    const struct value *const value = &p->g->value[v];
+    for (int k = 0; k < value->operands; k++) {
+        const int of = value->operand[k].of;
+        if (is_given(p, of) || is_state(p, of) || !value_has_axis(&p->g->value[of], p->queries)) continue;
+        p->done[of] = false;
+        compute_again(p, of);
+    }
+}
+
+/* Returns the number of the current chunk. */
+static const struct expr *own_chunk(const struct by_chunks *p)
+{
+    const struct expr *const length = expr_int(p->m, p->m->axis[p->x->chunk].extent);
+    return expr_make(p->m, EXPR_DIV, expr_leaf(p->m, EXPR_LO, p->keys), length, NULL);
+}
+
+/* Makes the loop over the tiles of a chunk's queries. */
+static struct stmt *query_loop(struct by_chunks *p)
+{
+    struct lowering *const x = p->x;
+    const struct expr *from, *to;
+    lower_chunk_range(x, p->queries, x->last, &from, &to);
+    const struct expr *const chunk = expr_leaf(p->m, EXPR_LO, x->chunk), *const number = own_chunk(p);
+    from = expr_replace(p->m, from, chunk, number);
+    to = expr_replace(p->m, to, chunk, number);
+    return lower_loop_over(x, p->at, p->queries, from, to, x->c->tiling.tile_q);
+}
+
+/* Makes a loop over queries with all values of queries that can be computed. Returns false if there are none. */
+static bool lower_queries(struct by_chunks *p, bool *summing)
+{
+    struct lowering *const x = p->x;
+    struct stmt **body = lower_new_list(x), **const first = body;
+    bool any = false;
+    memset(summing, 0, (size_t)p->g->values * sizeof *summing);
+    for (int v = 0; v < p->g->values; v++)
+        if (of_queries(p, v) && p->needed[v] && !p->done[v] && !is_state(p, v)) compute_again(p, v);
+    for (int v = 0; v < p->g->values; v++) {
+        if (!of_queries(p, v) || !is_ready(p, v, summing)) continue;
+        summing[v] = sums_over(&p->g->value[v], p->queries);
+        lower_in_chunk(p, v, summing[v] ? p->at : &body, &body);
+        any = true;
+    }
+    if (any) query_loop(p)->body = *first;
+    for (int v = 0; v < p->g->values && any; v++)
+        if (summing[v]) copy_to_outputs(p, v, p->at);
+    memset(summing, 0, (size_t)p->g->values * sizeof *summing);
+    return any;
+}
+
+/* Makes the statements of all values, as operands become ready. */
+static void lower_all(struct by_chunks *p)
+{
+    bool *const summing = arena_alloc(p->m->arena, (size_t)p->g->values * sizeof *summing), more = true;
+    while (more) {
+        more = false;
+        for (int v = 0; v < p->g->values; v++) {
+            if (of_queries(p, v) || !is_ready(p, v, summing)) continue;
+            lower_in_chunk(p, v, p->at, p->at);
+            more = true;
+        }
+        more |= p->queries >= 0 && lower_queries(p, summing);
+    }
+}
+
+/* ---- states ---- */
+
+/* Makes the statements that carry a state to the next chunk. */
+static void keep_state(struct by_chunks *p, const struct value *v, int array)
+{
+    struct lowering *const x = p->x;
+    if (!v->keep) return;
+    struct stmt **const begin = *p->at, *const s = lower_assign(x, p->at, 2, x->l->array[array].axes, array, FOLD_SET,
+                                                                NULL);
+    s->rank = x->l->array[array].rank;
+    memcpy(s->axes, x->l->array[array].axes, sizeof s->axes);
+    s->operand[s->operands++] = loops_ref(x->l, array);
+    s->assign[0].expr = v->operands > graph_summed(v)
+                            ? lower_kept(x, v, begin, s)
+                            : expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), v->keep, NULL);
+    lower_name_chunk(x, *begin, p->keys, p->direction < 0 ? -1 : 0);
+}
+
+/* Adds the product of features and vectors, both with an axis `along` of rows, to a state at *at. */
+static void add_to_state(struct by_chunks *p, const struct value *v, int array, const struct ref *features,
+                         const struct ref *vectors, int along, struct stmt ***at)
+{
+    struct lowering *const x = p->x;
+    const int *const axes = x->l->array[array].axes;
+    if (v->op == GRAPH_REDUCE) {
+        const int nest[2] = {axes[0], along};
+        struct stmt *const s = lower_assign(x, at, 2, nest, array, FOLD_SUM, expr_leaf(x->m, EXPR_OPERAND, 0));
+        s->operand[s->operands++] = lower_ref(x, features);
+        return;
+    }
+    struct stmt *const s = lower_append(x, at, LOOPS_DOT);
+    const bool swapped = !ref_uses_axis(features, axes[0]);
+    s->rank = 2;
+    memcpy(s->axes, axes, 2 * sizeof *axes);
+    s->axis = along;
+    s->operands = 2;
+    s->operand[0] = lower_ref(x, swapped ? vectors : features);
+    s->operand[1] = lower_ref(x, swapped ? features : vectors);
+    s->assigns = 1;
+    s->assign[0] = (struct assign){loops_ref(x->l, array), FOLD_SUM, NULL, 0};
+}
+
+/* Returns the sequence that a state sums over. */
+static int summed_sequence(const struct by_chunks *p, const struct value *v)
+{
+    for (int a = 0; a < p->m->axes; a++)
+        if (is_sequence(p, a) && sums_over(v, a)) return a;
+    return -1;
+}
+
+/* Adds the chunk to all states that sum over queries, or to all others. */
+static void add_chunk(struct by_chunks *p, bool queries)
+{
+    struct stmt **body = lower_new_list(p->x), **const first = body;
+    bool *const none = arena_alloc(p->m->arena, (size_t)p->g->values * sizeof *none);
+    bool any = false;
+    for (int v = 0; v < p->g->values; v++) {
+        const struct value *const value = &p->g->value[v];
+        if (!is_state(p, v) || (summed_sequence(p, value) == p->queries) != queries) continue;
+        if (queries) compute_again(p, v);
+        for (int u = 0; u < v && queries; u++)
+            if (of_queries(p, u) && is_ready(p, u, none)) lower_in_chunk(p, u, &body, &body);
+        add_to_state(p, value, p->x->lowered[v].array, &value->operand[0], &value->operand[graph_summed(value) - 1],
+                     summed_sequence(p, value), queries ? &body : p->at);
+        any = true;
+    }
+    if (queries && any) query_loop(p)->body = *first;
+}
+
+/* Finds states that share the tile of another state. */
+static void find_merged(struct by_chunks *p)
+{
+    for (int v = 0; v < p->g->values; v++)
+        if (is_merged_state(p, v)) p->kept[p->g->value[v].operand[1].of] = true;
+}
+
+/* Lets states share the tile of their sum. */
+static void share_tiles(struct by_chunks *p)
+{
+    struct lowered_value *const lowered = p->x->lowered;
+    for (int v = 0; v < p->g->values; v++) {
+        const struct value *const value = &p->g->value[v];
+        if (!is_merged_state(p, v)) continue;
+        lowered[v].array = lowered[value->operand[1].of].array = lowered[value->operand[0].of].array;
+    }
+}
+
+/* Makes the tiles of states. They are 0 before the first chunk. */
+static void begin_states(struct by_chunks *p, struct stmt ***at)
+{
+    struct lowering *const x = p->x;
+    for (int v = 0; v < p->g->values; v++) {
+        const struct value *const value = &p->g->value[v];
+        int axes[MAX_RANK], rank = 0;
+        if (value->op == GRAPH_SOLVE && value->operands > SOLVE_KEYS) {
+            const struct ref *const keys = &value->operand[SOLVE_KEYS];
+            axes[rank++] = ref_axis(keys, keys->rank - 1);
+            axes[rank++] = value->axes[value->rank - 1];
+        } else if (is_state(p, v)) {
+            for (int k = 0; k < value->rank; k++)
+                if (!lower_run_time(x, value->axes[k])) axes[rank++] = value->axes[k];
+        } else
+            continue;
+        if (p->kept[v]) continue;
+        const int array = lower_new_tile(x, "state", rank, axes);
+        *(is_state(p, v) ? &x->lowered[v].array : &x->lowered[v].carried) = array;
+        lower_set_constant(x, at, array, 0);
+    }
+}
+
+static void update_states(struct by_chunks *p)
+{
+    for (int v = 0; v < p->g->values; v++) {
+        const struct value *const value = &p->g->value[v];
+        if (is_state(p, v) && !p->kept[v]) keep_state(p, value, p->x->lowered[v].array);
+        if (value->op == GRAPH_SOLVE && value->operands > SOLVE_KEYS) keep_state(p, value, p->x->lowered[v].carried);
+    }
+    add_chunk(p, true);
+    add_chunk(p, false);
+    for (int v = 0; v < p->g->values; v++) {
+        const struct value *const value = &p->g->value[v];
+        int along, rows;
+        if (value->op != GRAPH_SOLVE || value->operands <= SOLVE_KEYS) continue;
+        graph_solve_axes(p->m, value, &along, &rows);
+        const struct ref solution = graph_ref(p->g, v, NULL);
+        add_to_state(p, value, p->x->lowered[v].carried, &value->operand[SOLVE_KEYS], &solution, along, p->at);
+    }
+}
+
+/* ---- the loops ---- */
+
+/* Marks v and the values of a chunk that it needs. */
+static void mark(struct by_chunks *p, int v)
+{
+    if (p->needed[v]) return;
+    p->needed[v] = true;
+    for (int k = 0; k < p->g->value[v].operands; k++) mark(p, p->g->value[v].operand[k].of);
+}
+
+/* Notes how the queries name their chunk, if `number` is such a formula. */
+static void find_chunk_of_queries(struct by_chunks *p, const struct expr *number)
+{
+    struct lowering *const x = p->x;
+    if (p->queries < 0 || x->last || !number || !(expr_axes(number) >> p->queries & 1)) return;
+    x->chunk_of = number;
+    x->last = expr_of_sequence(p->m, (number->op == EXPR_DIV ? number->arg[0] : number)->arg[0]);
+}
+
+/* Finds the axes of keys and queries, states, and inlined maps. */
+static void classify(struct by_chunks *p)
+{
+    struct lowering *const x = p->x;
+    int *const users = arena_alloc(p->m->arena, (size_t)p->g->values * sizeof *users);
+    for (int v = 0; v < p->g->values; v++) {
+        const struct value *const value = &p->g->value[v];
+        for (int k = 0; k < value->operands; k++) users[value->operand[k].of]++;
+        for (int k = 0; k < value->rank; k++) {
+            const int axis = value->axes[k];
+            if (p->m->axis[axis].source == SIZE_N_Q) p->queries = axis;
+            if (p->keys < 0 && p->m->axis[axis].source == SIZE_N_K && value->op == GRAPH_INPUT) p->keys = axis;
+        }
+    }
+    for (int v = 0; v < p->g->values; v++) {
+        const struct value *const value = &p->g->value[v];
+        const bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE;
+        x->lowered[v].stage = sums && value_has_axis(value, x->chunk) ? STATE : INSIDE;
+        if (is_state(p, v)) find_chunk_of_queries(p, value->where->arg[1]);
+        for (int k = 0; k < value->operands; k++)
+            for (int n = 0; n < value->operand[k].rank && is_state(p, value->operand[k].of); n++)
+                if (p->g->value[value->operand[k].of].axes[n] == x->chunk)
+                    find_chunk_of_queries(p, value->operand[k].sub[n]);
+        const int of = value->op == GRAPH_REDUCE && !value->where ? value->operand[0].of : -1;
+        if (of >= 0 && !is_state(p, v) && p->g->value[of].op == GRAPH_MAP && users[of] == 1)
+            x->lowered[of].inlined = true;
+    }
+    for (int v = 0; v < p->g->values; v++) p->last[v] = choose_lanes(p, v);
+    turn_maps(p);
+    for (int o = 0; o < p->g->outputs; o++) mark(p, p->g->output[o].value);
+}
+
+/* Replaces the chunk of each row, such as max(j, 0) / length, by the chunk of the loop. */
+static void name_chunk_of_rows(struct by_chunks *p, struct stmt *s)
+{
+    const struct expr *const length = expr_int(p->m, p->m->axis[p->x->chunk].extent), *const number = own_chunk(p);
+    for (int a = 0; a < p->m->axes; a++) {
+        if (p->m->axis[a].source != SIZE_N_K || !is_sequence(p, a)) continue;
+        const struct expr *const row = expr_make(p->m, EXPR_MAX, expr_leaf(p->m, EXPR_INDEX, a), expr_int(p->m, 0),
+                                                 NULL);
+        lower_replace(p->x, s, expr_make(p->m, EXPR_DIV, row, length, NULL), number);
+    }
+    if (p->x->chunk_of) lower_replace(p->x, s, p->x->chunk_of, number);
+}
+
+/* Makes the loops over batches and heads, and over chunks. Sets p->at. */
+static struct stmt *open_loops(struct by_chunks *p, struct stmt ***at)
+{
+    struct lowering *const x = p->x;
+    const struct expr *const zero = expr_int(p->m, 0), *const length = expr_int(p->m, p->m->axis[x->chunk].extent);
+    uint32_t used = 0;
+    for (int v = 0; v < p->g->values; v++) used |= axes_of(&p->g->value[v]);
+    for (int a = 0; a < p->m->axes; a++) {
+        if (!(used >> a & 1) || !lower_run_time(x, a) || is_sequence(p, a) || a == x->chunk) continue;
+        struct stmt *const loop = lower_loop_over(x, at, a, zero, expr_leaf(p->m, EXPR_SIZE, a), 1);
+        loop->parallel = p->m->axis[a].source != SIZE_MEMBERS; /* states have no axis of members */
+        x->outer |= UINT32_C(1) << a;
+        *at = &loop->body;
+    }
+    find_merged(p);
+    begin_states(p, at);
+    share_tiles(p);
+    struct stmt *loop = lower_loop_over(x, at, x->chunk, zero, expr_leaf(p->m, EXPR_SIZE, x->chunk), 1);
+    struct lowering in_order = *x;
+    in_order.after = p->direction < 0;
+    const struct expr *const number = lower_chunk_number(&in_order, expr_leaf(p->m, EXPR_LO, x->chunk)),
+                             *const from = expr_make(p->m, EXPR_MUL, number, length, NULL),
+                             *const to = expr_make(p->m, EXPR_ADD, from, length, NULL);
+    struct stmt **body = &loop->body;
+    loop = lower_loop_over(x, &body, p->keys, from,
+                           expr_make(p->m, EXPR_MIN, to, expr_leaf(p->m, EXPR_SIZE, p->keys), NULL),
+                           p->m->axis[x->chunk].extent);
+    for (int a = 0; a < p->m->axes; a++) {
+        if (!(used >> a & 1) || a == p->keys || a == p->queries || !is_sequence(p, a)) continue;
+        body = &loop->body;
+        loop = lower_loop_over(x, &body, a, expr_leaf(p->m, EXPR_LO, p->keys), expr_leaf(p->m, EXPR_HI, p->keys),
+                               p->m->axis[x->chunk].extent);
+    }
+    return loop;
+}
+
+void lower_by_chunks(struct lowering *x, struct stmt **at)
+{
+    const size_t values = (size_t)x->g->values;
+    struct arena *const arena = x->m->arena;
+    bool *const bools = arena_alloc(arena, 3 * values * sizeof *bools);
+    struct by_chunks chunks = {.x = x,
+                               .g = x->g,
+                               .m = x->m,
+                               .direction = chunk_direction(x->g, 0),
+                               .keys = -1,
+                               .queries = -1,
+                               .last = arena_alloc(arena, values * sizeof *chunks.last),
+                               .needed = bools,
+                               .done = bools + values,
+                               .kept = bools + 2 * values},
+                     *p = &chunks;
+    x->needed = p->needed;
+    x->last_axis = p->last;
+    for (int a = 0; a < x->m->axes; a++)
+        if (axis_is_chunks(&x->m->axis[a])) x->chunk = a;
+    classify(p);
+    struct stmt *const loop = open_loops(p, &at);
+    struct stmt **body = &loop->body;
+    p->at = &body;
+    lower_all(p);
+    update_states(p);
+    name_chunk_of_rows(p, loop->body);
+    lower_name_chunk(x, loop->body, p->keys, p->direction);
+}
