@@ -28,15 +28,15 @@
    Linear from 381 keys on: the weight is an inner product of 128 features. The state is a sum over keys of 128 x 65
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
-     236096 bytes of workspace per thread
+     498304 bytes of workspace per thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 249472 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 189952 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
-     229888 bytes of workspace per thread
+     492096 bytes of workspace per thread
      x86-64-v3  linear    tiles of 32 queries and 32 keys; 249472 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 189952 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
-     130560 bytes of workspace per thread
+     392768 bytes of workspace per thread
      generic    linear    tiles of 32 queries and 32 keys; 249472 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 189952 bytes of workspace per thread
 
@@ -160,6 +160,28 @@ INLINE void synchronise(const struct part *part)
 #ifdef _OPENMP
 #pragma omp barrier
 #endif
+}
+
+/* A thread has the elements of the differences from <= x < to of head `head` of a strip. The memory begins with
+   difference `base`. */
+struct remembered {
+    int64_t head, base, from, to;
+};
+/* Makes the strip ready for the differences from <= x < to of a head. Forgets all elements if they are of another
+   head, or of differences far away. The call has `all` differences, from `lowest` on, and the memory has room for
+   `room`. */
+INLINE void recall(struct remembered *r, int64_t head, int64_t from, int64_t to, int64_t lowest, int64_t all,
+    int64_t room)
+{
+    const int64_t far = to - from;
+    if (r->head == head && from >= r->base && to <= r->base + room && from <= r->to + far && r->from <= to + far)
+        return;
+    *r = (struct remembered){head, all <= room ? lowest : from - room / 2, from, from};
+}
+INLINE void extend_known(struct remembered *r, int64_t from, int64_t to)
+{
+    r->from = min(r->from, from);
+    r->to = max(r->to, to);
 }
 
 /* ==== x86-64-v4 ==== */
@@ -645,7 +667,8 @@ TARGET_v4 static void cosformer_rows_v4(const struct call *call, int64_t task, u
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 32] */
     float *const k_tile = (float *)(void *)(work + 210944); /* [d: 64, j: 96] */
-    float *const of_difference = (float *)(void *)(work + 235520); /* [difference_144: 144] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 235520);
+    float *const of_difference_kept = (float *)(void *)(work + 235584); /* [65680 differences] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
         const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
         float *const query = all_query + (i0 - i_block) / 32 * 2048;
@@ -704,45 +727,58 @@ TARGET_v4 static void cosformer_rows_v4(const struct call *call, int64_t task, u
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query, score);
-            /* of_difference = cos((((difference_144 + (lo() - hi())) + query_start) + 1) * 0.0003834952f) */
-            const int64_t t_0 = i0 - j1;
-            for (int64_t difference_144 = 0; difference_144 < 144; difference_144 += 16) {
-                const wide_v4 angle1 = __builtin_convertvector((((difference_144 + lane_v4) + t_0) + query_start) + 1,
-                    wide_v4) * 0.0003834951969714103;
-                store_v4(of_difference + difference_144, cos_v4(&angle1));
-            }
-            /* score = score * of_difference */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * load_v4(of_difference + ((i0 + i) -
-                            (j0 + j) - (i0 - j1) - 1)));
-                    }
+            /* the elements of of_difference that this thread has for the head */
+            const int64_t of_difference_first = i0 - j1 + 1;
+            recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first, of_difference_first + 144,
+                1 - n_k, n_q + n_k + 144, 65536);
+            float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                const int64_t difference_1440 = above ? of_difference_known->to - of_difference_first : 0;
+                const int64_t difference_1441 = above ? 144 : of_difference_known->from - of_difference_first;
+                if (difference_1440 >= difference_1441) continue;
+                /* of_difference = cos((((difference_144 + (lo() - hi())) + query_start) + 1) * 0.0003834952f) */
+                const int64_t t_0 = i0 - j1;
+                for (int64_t difference_144 = difference_1440; difference_144 < difference_1441; difference_144 += 16) {
+                    const wide_v4 angle1 = __builtin_convertvector((((difference_144 + lane_v4) + t_0) + query_start) +
+                        1, wide_v4) * 0.0003834951969714103;
+                    store_v4(of_difference + difference_144, cos_v4(&angle1));
                 }
             }
+            extend_known(of_difference_known, of_difference_first, of_difference_first + 144);
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * of_difference, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
-                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                        const vec_v4 score_3 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
+                            score_3 * load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)), splat_v4(0.0f));
+                        store_v4(score + j * 32 + i, score_new4);
+                        row_sum_in += score_new4;
                     }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    row_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * of_difference; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                    vec_v4 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 32 + i);
+                        row_sum_in[vector] = (vec_v4){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            const vec_v4 score_5 = load_v4(score + j * 32 + i);
+                            const vec_v4 score_new6 = score_5 * load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1)
+                                - 1));
+                            store_v4(score + j * 32 + i, score_new6);
+                            row_sum_in[vector] += score_new6;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -769,10 +805,10 @@ TARGET_v4 static void cosformer_rows_v4(const struct call *call, int64_t task, u
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_3 = load_v4(row_sum + i);
-                const mask_v4 t_4 = row_sum_3 == 0.0f;
+                const vec_v4 row_sum_7 = load_v4(row_sum + i);
+                const mask_v4 t_8 = row_sum_7 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_4, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_3));
+                    store_v4(result + e * 32 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_7));
                 }
             }
             /* out = result, transposed back */
@@ -1025,39 +1061,43 @@ TARGET_v4 APART void cosformer_queries_v4(const struct call *call, int64_t task,
                         1, wide_v4) * 0.0003834951969714103;
                     store_v4(of_difference + difference_80, cos_v4(&angle12));
                 }
-                /* score = score * of_difference */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * load_v4(of_difference + ((i0 + i)
-                                - (j0 + j) - (i0 - j1) - 1)));
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score * of_difference, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_13 = (i0 + i + lane_v4) + query_start;
+                        vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_13) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + i),
-                                splat_v4(0.0f)));
+                            const vec_v4 score_14 = load_v4(score + j * 32 + i);
+                            const vec_v4 score_new15 = pick_v4(__builtin_convertvector(((j0 + j) <= t_13) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4),
+                                score_14 * load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)),
+                                splat_v4(0.0f));
+                            store_v4(score + j * 32 + i, score_new15);
+                            row_sum_in += score_new15;
                         }
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                    vec_v4 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * of_difference; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                        vec_v4 row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 32 + i);
+                            row_sum_in[vector] = (vec_v4){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                const vec_v4 score_16 = load_v4(score + j * 32 + i);
+                                const vec_v4 score_new17 = score_16 * load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0
+                                    - j1) - 1));
+                                store_v4(score + j * 32 + i, score_new17);
+                                row_sum_in[vector] += score_new17;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -1067,10 +1107,10 @@ TARGET_v4 APART void cosformer_queries_v4(const struct call *call, int64_t task,
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[2] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_14 = (chunk * 32) <= (j0 + j);
+                        const int t_18 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
-                                & (-(int64_t)t_14), mask_v4);
+                                & (-(int64_t)t_18), mask_v4);
                         }
                         add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                     }
@@ -1080,11 +1120,11 @@ TARGET_v4 APART void cosformer_queries_v4(const struct call *call, int64_t task,
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_15 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
-                const mask_v4 t_16 = t_15 == 0.0f;
+                const vec_v4 t_19 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                const mask_v4 t_20 = t_19 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 32 + i, pick_v4(t_16, splat_v4(0.0f),
-                        (load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i)) / t_15));
+                    store_v4(sum + e * 32 + i, pick_v4(t_20, splat_v4(0.0f),
+                        (load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i)) / t_19));
                 }
             }
             /* out = sum, transposed back */
@@ -1872,7 +1912,8 @@ TARGET_v3 static void cosformer_rows_v3(const struct call *call, int64_t task, u
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 16] */
     float *const k_tile = (float *)(void *)(work + 204800); /* [d: 64, j: 96] */
-    float *const of_difference = (float *)(void *)(work + 229376); /* [difference_120: 120] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 229376);
+    float *const of_difference_kept = (float *)(void *)(work + 229440); /* [65656 differences] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
         float *const query = all_query + (i0 - i_block) / 16 * 1024;
@@ -1931,45 +1972,58 @@ TARGET_v3 static void cosformer_rows_v3(const struct call *call, int64_t task, u
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query, score);
-            /* of_difference = cos((((difference_120 + (lo() - hi())) + query_start) + 1) * 0.0003834952f) */
-            const int64_t t_0 = i0 - j1;
-            for (int64_t difference_120 = 0; difference_120 < 120; difference_120 += 8) {
-                const wide_v3 angle1 = __builtin_convertvector((((difference_120 + lane_v3) + t_0) + query_start) + 1,
-                    wide_v3) * 0.0003834951969714103;
-                store_v3(of_difference + difference_120, cos_v3(&angle1));
-            }
-            /* score = score * of_difference */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) * load_v3(of_difference + ((i0 + i) -
-                            (j0 + j) - (i0 - j1) - 1)));
-                    }
+            /* the elements of of_difference that this thread has for the head */
+            const int64_t of_difference_first = i0 - j1 + 1;
+            recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first, of_difference_first + 120,
+                1 - n_k, n_q + n_k + 120, 65536);
+            float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                const int64_t difference_1200 = above ? of_difference_known->to - of_difference_first : 0;
+                const int64_t difference_1201 = above ? 120 : of_difference_known->from - of_difference_first;
+                if (difference_1200 >= difference_1201) continue;
+                /* of_difference = cos((((difference_120 + (lo() - hi())) + query_start) + 1) * 0.0003834952f) */
+                const int64_t t_0 = i0 - j1;
+                for (int64_t difference_120 = difference_1200; difference_120 < difference_1201; difference_120 += 8) {
+                    const wide_v3 angle1 = __builtin_convertvector((((difference_120 + lane_v3) + t_0) + query_start) +
+                        1, wide_v3) * 0.0003834951969714103;
+                    store_v3(of_difference + difference_120, cos_v3(&angle1));
                 }
             }
+            extend_known(of_difference_known, of_difference_first, of_difference_first + 120);
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * of_difference, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
+                    vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
-                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                        const vec_v3 score_3 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
+                            score_3 * load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)), splat_v3(0.0f));
+                        store_v3(score + j * 16 + i, score_new4);
+                        row_sum_in += score_new4;
                     }
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * of_difference; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_v3){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            const vec_v3 score_5 = load_v3(score + j * 16 + i);
+                            const vec_v3 score_new6 = score_5 * load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1)
+                                - 1));
+                            store_v3(score + j * 16 + i, score_new6);
+                            row_sum_in[vector] += score_new6;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -1996,10 +2050,10 @@ TARGET_v3 static void cosformer_rows_v3(const struct call *call, int64_t task, u
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_3 = load_v3(row_sum + i);
-                const mask_v3 t_4 = row_sum_3 == 0.0f;
+                const vec_v3 row_sum_7 = load_v3(row_sum + i);
+                const mask_v3 t_8 = row_sum_7 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_4, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_3));
+                    store_v3(result + e * 16 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_7));
                 }
             }
             /* out = result, transposed back */
@@ -2252,39 +2306,43 @@ TARGET_v3 APART void cosformer_queries_v3(const struct call *call, int64_t task,
                         1, wide_v3) * 0.0003834951969714103;
                     store_v3(of_difference + difference_72, cos_v3(&angle12));
                 }
-                /* score = score * of_difference */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * load_v3(of_difference + ((i0 + i)
-                                - (j0 + j) - (i0 - j1) - 1)));
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score * of_difference, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_13 = (i0 + i + lane_v3) + query_start;
+                        vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_13) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + i),
-                                splat_v3(0.0f)));
+                            const vec_v3 score_14 = load_v3(score + j * 32 + i);
+                            const vec_v3 score_new15 = pick_v3(__builtin_convertvector(((j0 + j) <= t_13) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3),
+                                score_14 * load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)),
+                                splat_v3(0.0f));
+                            store_v3(score + j * 32 + i, score_new15);
+                            row_sum_in += score_new15;
                         }
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * of_difference; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 32 + i);
+                            row_sum_in[vector] = (vec_v3){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                const vec_v3 score_16 = load_v3(score + j * 32 + i);
+                                const vec_v3 score_new17 = score_16 * load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0
+                                    - j1) - 1));
+                                store_v3(score + j * 32 + i, score_new17);
+                                row_sum_in[vector] += score_new17;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -2294,10 +2352,10 @@ TARGET_v3 APART void cosformer_queries_v3(const struct call *call, int64_t task,
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[4] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_14 = (chunk * 32) <= (j0 + j);
+                        const int t_18 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
-                                & (-(int64_t)t_14), mask_v3);
+                                & (-(int64_t)t_18), mask_v3);
                         }
                         add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                     }
@@ -2307,11 +2365,11 @@ TARGET_v3 APART void cosformer_queries_v3(const struct call *call, int64_t task,
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_15 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
-                const mask_v3 t_16 = t_15 == 0.0f;
+                const vec_v3 t_19 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                const mask_v3 t_20 = t_19 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 32 + i, pick_v3(t_16, splat_v3(0.0f),
-                        (load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i)) / t_15));
+                    store_v3(sum + e * 32 + i, pick_v3(t_20, splat_v3(0.0f),
+                        (load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i)) / t_19));
                 }
             }
             /* out = sum, transposed back */
@@ -3087,7 +3145,8 @@ static void cosformer_rows_any(const struct call *call, int64_t task, unsigned c
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 16] */
     float *const k_tile = (float *)(void *)(work + 105472); /* [d: 64, j: 96] */
-    float *const of_difference = (float *)(void *)(work + 130048); /* [difference_116: 116] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 130048);
+    float *const of_difference_kept = (float *)(void *)(work + 130112); /* [65652 differences] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
         float *const query = all_query + (i0 - i_block) / 16 * 1024;
@@ -3146,45 +3205,58 @@ static void cosformer_rows_any(const struct call *call, int64_t task, unsigned c
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query, score);
-            /* of_difference = cos((((difference_116 + (lo() - hi())) + query_start) + 1) * 0.0003834952f) */
-            const int64_t t_0 = i0 - j1;
-            for (int64_t difference_116 = 0; difference_116 < 116; difference_116 += 4) {
-                const wide_any angle1 = __builtin_convertvector((((difference_116 + lane_any) + t_0) + query_start) + 1,
-                    wide_any) * 0.0003834951969714103;
-                store_any(of_difference + difference_116, cos_any(&angle1));
-            }
-            /* score = score * of_difference */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(score + j * 16 + i, load_any(score + j * 16 + i) * load_any(of_difference + ((i0 + i)
-                            - (j0 + j) - (i0 - j1) - 1)));
-                    }
+            /* the elements of of_difference that this thread has for the head */
+            const int64_t of_difference_first = i0 - j1 + 1;
+            recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first, of_difference_first + 116,
+                1 - n_k, n_q + n_k + 116, 65536);
+            float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                const int64_t difference_1160 = above ? of_difference_known->to - of_difference_first : 0;
+                const int64_t difference_1161 = above ? 116 : of_difference_known->from - of_difference_first;
+                if (difference_1160 >= difference_1161) continue;
+                /* of_difference = cos((((difference_116 + (lo() - hi())) + query_start) + 1) * 0.0003834952f) */
+                const int64_t t_0 = i0 - j1;
+                for (int64_t difference_116 = difference_1160; difference_116 < difference_1161; difference_116 += 4) {
+                    const wide_any angle1 = __builtin_convertvector((((difference_116 + lane_any) + t_0) + query_start)
+                        + 1, wide_any) * 0.0003834951969714103;
+                    store_any(of_difference + difference_116, cos_any(&angle1));
                 }
             }
+            extend_known(of_difference_known, of_difference_first, of_difference_first + 116);
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * of_difference, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_2 = (i0 + i + lane_any) + query_start;
+                    vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
-                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                        const vec_any score_3 = load_any(score + j * 16 + i);
+                        const vec_any score_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
+                            score_3 * load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)), splat_any(0.0f));
+                        store_any(score + j * 16 + i, score_new4);
+                        row_sum_in += score_new4;
                     }
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * of_difference; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] += load_any(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_any){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            const vec_any score_5 = load_any(score + j * 16 + i);
+                            const vec_any score_new6 = score_5 * load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 -
+                                j1) - 1));
+                            store_any(score + j * 16 + i, score_new6);
+                            row_sum_in[vector] += score_new6;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -3211,11 +3283,11 @@ static void cosformer_rows_any(const struct call *call, int64_t task, unsigned c
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_3 = load_any(row_sum + i);
-                const mask_any t_4 = row_sum_3 == 0.0f;
+                const vec_any row_sum_7 = load_any(row_sum + i);
+                const mask_any t_8 = row_sum_7 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_4, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_3));
+                    store_any(result + e * 16 + i, pick_any(t_8, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_7));
                 }
             }
             /* out = result, transposed back */
@@ -3465,39 +3537,43 @@ APART void cosformer_queries_any(const struct call *call, int64_t task, const st
                         + 1, wide_any) * 0.0003834951969714103;
                     store_any(of_difference + difference_68, cos_any(&angle12));
                 }
-                /* score = score * of_difference */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            store_any(score + j * 32 + i, load_any(score + j * 32 + i) * load_any(of_difference + ((i0 +
-                                i) - (j0 + j) - (i0 - j1) - 1)));
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score * of_difference, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_13 = (i0 + i + lane_any) + query_start;
+                        vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_13) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + i),
-                                splat_any(0.0f)));
+                            const vec_any score_14 = load_any(score + j * 32 + i);
+                            const vec_any score_new15 = pick_any(__builtin_convertvector(((j0 + j) <= t_13) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any),
+                                score_14 * load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)),
+                                splat_any(0.0f));
+                            store_any(score + j * 32 + i, score_new15);
+                            row_sum_in += score_new15;
                         }
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * of_difference; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 32 + i);
+                            row_sum_in[vector] = (vec_any){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                const vec_any score_16 = load_any(score + j * 32 + i);
+                                const vec_any score_new17 = score_16 * load_any(of_difference + ((i0 + i) - (j0 + j) -
+                                    (i0 - j1) - 1));
+                                store_any(score + j * 32 + i, score_new17);
+                                row_sum_in[vector] += score_new17;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -3507,10 +3583,10 @@ APART void cosformer_queries_any(const struct call *call, int64_t task, const st
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[8] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_14 = (chunk * 32) <= (j0 + j);
+                        const int t_18 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
-                                & (-(int64_t)t_14), mask_any);
+                                & (-(int64_t)t_18), mask_any);
                         }
                         add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                     }
@@ -3520,11 +3596,11 @@ APART void cosformer_queries_any(const struct call *call, int64_t task, const st
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_15 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
-                const mask_any t_16 = t_15 == 0.0f;
+                const vec_any t_19 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                const mask_any t_20 = t_19 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 32 + i, pick_any(t_16, splat_any(0.0f),
-                        (load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i)) / t_15));
+                    store_any(sum + e * 32 + i, pick_any(t_20, splat_any(0.0f),
+                        (load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i)) / t_19));
                 }
             }
             /* out = sum, transposed back */
@@ -3819,6 +3895,8 @@ struct version {
     size_t own;   /* bytes of workspace for each thread */
     int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
+    int remembered; /* the number of strips that a thread remembers, which are at these places in its workspace */
+    size_t remembers[4];
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
@@ -3843,7 +3921,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
             .in_keys = 1, .shared = 66560, .slot = 33344, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = cosformer_few_v4, .tile = 0,
             .own = 73728, .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = cosformer_rows_v4, .tile = 256, .own = 236096, .of_pair = 128};
+        return (struct version){.rows = cosformer_rows_v4, .tile = 256, .own = 498304, .of_pair = 128, .remembered = 1,
+            .remembers = {235520}};
     }
 #endif
 #if defined(__x86_64__)
@@ -3854,7 +3933,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
             .in_keys = 1, .shared = 66560, .slot = 33344, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = cosformer_few_v3, .tile = 0,
             .own = 73728, .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = cosformer_rows_v3, .tile = 256, .own = 229888, .of_pair = 128};
+        return (struct version){.rows = cosformer_rows_v3, .tile = 256, .own = 492096, .of_pair = 128, .remembered = 1,
+            .remembers = {229376}};
     }
 #endif
     if (n_k >= 381 && rows <= 64) return (struct version){.head = cosformer_few_any, .tile = 0, .own = 73728,
@@ -3863,7 +3943,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         .in_keys = 1, .shared = 66560, .slot = 33344, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = cosformer_few_any, .tile = 0, .own = 73728,
         .of_pair = 128, .shared = 49664, .slot = 16640, .slots = 4, .together = 1};
-    return (struct version){.rows = cosformer_rows_any, .tile = 128, .own = 130560, .of_pair = 128};
+    return (struct version){.rows = cosformer_rows_any, .tile = 128, .own = 392768, .of_pair = 128, .remembered = 1,
+        .remembers = {130048}};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -4006,6 +4087,12 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
+/* Makes a thread's strips empty, because its workspace has the numbers of an earlier call. */
+INLINE void forget(const struct version *v, unsigned char *own)
+{
+    for (int k = 0; k < v->remembered; k++) ((struct remembered *)(void *)(own + v->remembers[k]))->head = -1;
+}
+
 /* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
    library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
@@ -4036,6 +4123,7 @@ static void work_on(void *work)
     struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct version *const this = job->this;
+        forget(this, own);
         part.shared = own + this->own;
         part.slots = part.shared + this->shared;
         for (; task - first < job->alone; task = take_task(w)) {

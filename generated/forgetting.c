@@ -650,63 +650,64 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
-           */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 log_decay_q_tile_0 = load_v4(log_decay_q_tile + i);
-            const vec_v4 log_decay_q_low_tile_1 = load_v4(log_decay_q_low_tile + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) + (((log_decay_q_tile_0 - log_decay_k[(j0 +
-                    j)]) + (log_decay_q_low_tile_1 - log_decay_k_low[(j0 + j)])) * 1.442695f));
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
+               - log_decay_k_low)) *  ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                const vec_v4 log_decay_q_tile_2 = load_v4(log_decay_q_tile + i);
+                const vec_v4 log_decay_q_low_tile_3 = load_v4(log_decay_q_low_tile + i);
+                vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    const vec_v4 score_1 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
+                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
+                        log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v4(-INFINITY));
+                    store_v4(score + j * 64 + i, score_new4);
+                    row_max_in = max_v4(row_max_in, score_new4);
                 }
+                store_v4(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                row_max_in[vector] = load_v4(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
+               1.442695f); row_max max= score */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 log_decay_q_tile_6 = load_v4(log_decay_q_tile + i);
+                const vec_v4 log_decay_q_low_tile_7 = load_v4(log_decay_q_low_tile + i);
+                vec_v4 row_max_in = load_v4(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
+                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                    store_v4(score + j * 64 + i, score_new8);
+                    row_max_in = max_v4(row_max_in, score_new8);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(row_max + i, row_max_in[vector]);
+                store_v4(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_3 = load_v4(old_max + i);
-            const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new4);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new4);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new4);
+            const vec_v4 old_max_9 = load_v4(old_max + i);
+            const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new10);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new10);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new10);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_6 = load_v4(row_max + i);
+            const vec_v4 row_max_12 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_5 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
-                store_v4(score + j * 64 + i, score_new7);
-                row_sum_in += score_new7;
+                const vec_v4 score_11 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
+                store_v4(score + j * 64 + i, score_new13);
+                row_sum_in += score_new13;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
@@ -728,18 +729,18 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_8 = load_v4(row_sum + i);
-        const mask_v4 t_9 = row_sum_8 == 0.0f;
+        const vec_v4 row_sum_14 = load_v4(row_sum + i);
+        const mask_v4 t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_8));
+            store_v4(sum + e * 64 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_14));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_10 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_10 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_10) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v4 row_sum_16 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_16 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_16) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -818,72 +819,73 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot3_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
-           */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 log_decay_q_tile_0 = load_v4(log_decay_q_tile + i);
-            const vec_v4 log_decay_q_low_tile_1 = load_v4(log_decay_q_low_tile + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) + (((log_decay_q_tile_0 - log_decay_k[(j0 +
-                    j)]) + (log_decay_q_low_tile_1 - log_decay_k_low[(j0 + j)])) * 1.442695f));
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
+               - log_decay_k_low)) *  ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                const vec_v4 log_decay_q_tile_2 = load_v4(log_decay_q_tile + i);
+                const vec_v4 log_decay_q_low_tile_3 = load_v4(log_decay_q_low_tile + i);
+                vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    const vec_v4 score_1 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
+                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
+                        log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v4(-INFINITY));
+                    store_v4(score + j * 64 + i, score_new4);
+                    row_max_in = max_v4(row_max_in, score_new4);
                 }
+                store_v4(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                row_max_in[vector] = load_v4(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
+               1.442695f); row_max max= score */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 log_decay_q_tile_6 = load_v4(log_decay_q_tile + i);
+                const vec_v4 log_decay_q_low_tile_7 = load_v4(log_decay_q_low_tile + i);
+                vec_v4 row_max_in = load_v4(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
+                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                    store_v4(score + j * 64 + i, score_new8);
+                    row_max_in = max_v4(row_max_in, score_new8);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(row_max + i, row_max_in[vector]);
+                store_v4(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_3 = load_v4(old_max + i);
-            const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new4);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new4);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new4);
+            const vec_v4 old_max_9 = load_v4(old_max + i);
+            const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new10);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new10);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new10);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_6 = load_v4(row_max + i);
+            const vec_v4 row_max_12 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_5 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
-                store_v4(score + j * 64 + i, score_new7);
-                row_sum_in += score_new7;
+                const vec_v4 score_11 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
+                store_v4(score + j * 64 + i, score_new13);
+                row_sum_in += score_new13;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_8 = load_v4(row_sum + i);
-        store_v4(row_sum + i, pick_v4(row_sum_8 == 0.0f, splat_v4(0.0f),
-            (log_v4(row_sum_8) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v4 row_sum_14 = load_v4(row_sum + i);
+        store_v4(row_sum + i, pick_v4(row_sum_14 == 0.0f, splat_v4(0.0f),
+            (log_v4(row_sum_14) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -1056,42 +1058,42 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
                 store_v4(weight_3 + j * 64 + i, score_2_new7 * (score_new4 * 0.125f));
             }
         }
-        if (dlog_decay_q) {
-            /* score = score_2 * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(score + j * 64 + i, load_v4(score_2 + j * 64 + i) * load_v4(score + j * 64 + i));
-                    }
-                }
-            }
-        }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dlog_decay_q) {
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score_2 * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
-                            load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                        const vec_v4 score_9 = load_v4(score + j * 64 + i);
+                        const vec_v4 score_new10 = pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
+                            load_v4(score_2 + j * 64 + i) * score_9, splat_v4(0.0f));
+                        store_v4(score + j * 64 + i, score_new10);
+                        row_sum_in += score_new10;
                     }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
         }
-        if (dlog_decay_q) {
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                vec_v4 row_sum_in[4];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            if (dlog_decay_q) {
+                /* score = score_2 * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                    vec_v4 row_sum_in[4];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 64 + i);
+                        row_sum_in[vector] = (vec_v4){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            const vec_v4 score_11 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_new12 = load_v4(score_2 + j * 64 + i) * score_11;
+                            store_v4(score + j * 64 + i, score_new12);
+                            row_sum_in[vector] += score_new12;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    }
                 }
             }
         }
@@ -1099,9 +1101,9 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
             if (dq) {
                 /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_13 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
+                        store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_13, mask_v4),
                             load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
                     }
                 }
@@ -1453,40 +1455,42 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
         dot3_v4(round_up(j1 - j0, 16), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
         /* score_2[i][j] = sum over e of dout * v_tile */
         dot3_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score_2);
-        /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-           log_decay_k_low_tile)) * ... */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 log_decay_k_tile_0 = load_v4(log_decay_k_tile + j);
-            const vec_v4 log_decay_k_low_tile_1 = load_v4(log_decay_k_low_tile + j);
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                store_v4(score_2 + i * 64 + j, (load_v4(score_2 + i * 64 + j) + row_0[(i0 + i)]) *
-                    (-exp2_v4((load_v4(score + i * 64 + j) + (((log_decay_q[(i0 + i)] - log_decay_k_tile_0) +
-                    (log_decay_q_low[(i0 + i)] - log_decay_k_low_tile_1)) * 1.442695f)) - saved_0[(i0 + i)])));
-            }
-        }
         if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+            /* score_2 = select(j <= (i + query_start), (score_2 + row_0) * neg(exp2((score + (((log_decay_q -
+               log_decay_k_tile) + (log_decay_q ... */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_2 = j0 + j + lane_v4;
+                const ints_v4 t_0 = j0 + j + lane_v4;
+                const vec_v4 log_decay_k_tile_2 = load_v4(log_decay_k_tile + j);
+                const vec_v4 log_decay_k_low_tile_3 = load_v4(log_decay_k_low_tile + j);
+                vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score_2 + i * 64 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
-                        mask_v4), load_v4(score_2 + i * 64 + j), splat_v4(0.0f)));
+                    const vec_v4 score_2_1 = load_v4(score_2 + i * 64 + j);
+                    const vec_v4 score_2_new4 = pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
+                        mask_v4), (score_2_1 + row_0[(i0 + i)]) * (-exp2_v4((load_v4(score + i * 64 + j) +
+                        (((log_decay_q[(i0 + i)] - log_decay_k_tile_2) + (log_decay_q_low[(i0 + i)] -
+                        log_decay_k_low_tile_3)) * 1.442695f)) - saved_0[(i0 + i)])), splat_v4(0.0f));
+                    store_v4(score_2 + i * 64 + j, score_2_new4);
+                    row_sum_in += score_2_new4;
                 }
+                add_v4(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v4(1));
             }
         }
-        /* row_sum += score_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                row_sum_in[vector] = (vec_v4){0};
-            }
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    row_sum_in[vector] += load_v4(score_2 + i * 64 + j);
+        if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
+            /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+               log_decay_k_low_tile)) * ... */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 log_decay_k_tile_6 = load_v4(log_decay_k_tile + j);
+                const vec_v4 log_decay_k_low_tile_7 = load_v4(log_decay_k_low_tile + j);
+                vec_v4 row_sum_in = (vec_v4){0};
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    const vec_v4 score_2_5 = load_v4(score_2 + i * 64 + j);
+                    const vec_v4 score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-exp2_v4((load_v4(score + i * 64 + j) +
+                        (((log_decay_q[(i0 + i)] - log_decay_k_tile_6) + (log_decay_q_low[(i0 + i)] -
+                        log_decay_k_low_tile_7)) * 1.442695f)) - saved_0[(i0 + i)]));
+                    store_v4(score_2 + i * 64 + j, score_2_new8);
+                    row_sum_in += score_2_new8;
                 }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                add_v4(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v4(1));
+                add_v4(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v4(1));
             }
         }
     }
@@ -2026,67 +2030,64 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
-           */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 log_decay_q_tile_0 = load_v3(log_decay_q_tile + i);
-            const vec_v3 log_decay_q_low_tile_1 = load_v3(log_decay_q_low_tile + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) + (((log_decay_q_tile_0 - log_decay_k[(j0 +
-                    j)]) + (log_decay_q_low_tile_1 - log_decay_k_low[(j0 + j)])) * 1.442695f));
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
+               - log_decay_k_low)) *  ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                const vec_v3 log_decay_q_tile_2 = load_v3(log_decay_q_tile + i);
+                const vec_v3 log_decay_q_low_tile_3 = load_v3(log_decay_q_low_tile + i);
+                vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    const vec_v3 score_1 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
+                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
+                        log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v3(-INFINITY));
+                    store_v3(score + j * 64 + i, score_new4);
+                    row_max_in = max_v3(row_max_in, score_new4);
                 }
+                store_v3(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v3(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
-                    }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
+               1.442695f); row_max max= score */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 log_decay_q_tile_6 = load_v3(log_decay_q_tile + i);
+                const vec_v3 log_decay_q_low_tile_7 = load_v3(log_decay_q_low_tile + i);
+                vec_v3 row_max_in = load_v3(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
+                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                    store_v3(score + j * 64 + i, score_new8);
+                    row_max_in = max_v3(row_max_in, score_new8);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                    row_max_in[vector][1])));
+                store_v3(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_3 = load_v3(old_max + i);
-            const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new4);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new4);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new4);
+            const vec_v3 old_max_9 = load_v3(old_max + i);
+            const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new10);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new10);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new10);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_6 = load_v3(row_max + i);
+            const vec_v3 row_max_12 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_5 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
-                store_v3(score + j * 64 + i, score_new7);
-                row_sum_in += score_new7;
+                const vec_v3 score_11 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
+                store_v3(score + j * 64 + i, score_new13);
+                row_sum_in += score_new13;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
@@ -2107,18 +2108,18 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_8 = load_v3(row_sum + i);
-        const mask_v3 t_9 = row_sum_8 == 0.0f;
+        const vec_v3 row_sum_14 = load_v3(row_sum + i);
+        const mask_v3 t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_8));
+            store_v3(sum + e * 64 + i, pick_v3(t_15, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_14));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_10 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_10 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_10) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v3 row_sum_16 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_16 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_16) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -2197,76 +2198,73 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot3_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
-           */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 log_decay_q_tile_0 = load_v3(log_decay_q_tile + i);
-            const vec_v3 log_decay_q_low_tile_1 = load_v3(log_decay_q_low_tile + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) + (((log_decay_q_tile_0 - log_decay_k[(j0 +
-                    j)]) + (log_decay_q_low_tile_1 - log_decay_k_low[(j0 + j)])) * 1.442695f));
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
+               - log_decay_k_low)) *  ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                const vec_v3 log_decay_q_tile_2 = load_v3(log_decay_q_tile + i);
+                const vec_v3 log_decay_q_low_tile_3 = load_v3(log_decay_q_low_tile + i);
+                vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    const vec_v3 score_1 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
+                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
+                        log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v3(-INFINITY));
+                    store_v3(score + j * 64 + i, score_new4);
+                    row_max_in = max_v3(row_max_in, score_new4);
                 }
+                store_v3(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v3(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
-                    }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
+               1.442695f); row_max max= score */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 log_decay_q_tile_6 = load_v3(log_decay_q_tile + i);
+                const vec_v3 log_decay_q_low_tile_7 = load_v3(log_decay_q_low_tile + i);
+                vec_v3 row_max_in = load_v3(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
+                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                    store_v3(score + j * 64 + i, score_new8);
+                    row_max_in = max_v3(row_max_in, score_new8);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                    row_max_in[vector][1])));
+                store_v3(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_3 = load_v3(old_max + i);
-            const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new4);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new4);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new4);
+            const vec_v3 old_max_9 = load_v3(old_max + i);
+            const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new10);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new10);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new10);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_6 = load_v3(row_max + i);
+            const vec_v3 row_max_12 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_5 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
-                store_v3(score + j * 64 + i, score_new7);
-                row_sum_in += score_new7;
+                const vec_v3 score_11 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
+                store_v3(score + j * 64 + i, score_new13);
+                row_sum_in += score_new13;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_8 = load_v3(row_sum + i);
-        store_v3(row_sum + i, pick_v3(row_sum_8 == 0.0f, splat_v3(0.0f),
-            (log_v3(row_sum_8) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v3 row_sum_14 = load_v3(row_sum + i);
+        store_v3(row_sum + i, pick_v3(row_sum_14 == 0.0f, splat_v3(0.0f),
+            (log_v3(row_sum_14) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -2439,42 +2437,42 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
                 store_v3(weight_3 + j * 64 + i, score_2_new7 * (score_new4 * 0.125f));
             }
         }
-        if (dlog_decay_q) {
-            /* score = score_2 * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(score + j * 64 + i, load_v3(score_2 + j * 64 + i) * load_v3(score + j * 64 + i));
-                    }
-                }
-            }
-        }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dlog_decay_q) {
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score_2 * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
+                    vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
-                            load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                        const vec_v3 score_9 = load_v3(score + j * 64 + i);
+                        const vec_v3 score_new10 = pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
+                            load_v3(score_2 + j * 64 + i) * score_9, splat_v3(0.0f));
+                        store_v3(score + j * 64 + i, score_new10);
+                        row_sum_in += score_new10;
                     }
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
         }
-        if (dlog_decay_q) {
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            if (dlog_decay_q) {
+                /* score = score_2 * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 64 + i);
+                        row_sum_in[vector] = (vec_v3){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            const vec_v3 score_11 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_new12 = load_v3(score_2 + j * 64 + i) * score_11;
+                            store_v3(score + j * 64 + i, score_new12);
+                            row_sum_in[vector] += score_new12;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
                 }
             }
         }
@@ -2482,9 +2480,9 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
             if (dq) {
                 /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_13 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
+                        store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_13, mask_v3),
                             load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
                     }
                 }
@@ -2836,40 +2834,42 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
         dot3_v3(round_up(j1 - j0, 8), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
         /* score_2[i][j] = sum over e of dout * v_tile */
         dot3_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score_2);
-        /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-           log_decay_k_low_tile)) * ... */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 log_decay_k_tile_0 = load_v3(log_decay_k_tile + j);
-            const vec_v3 log_decay_k_low_tile_1 = load_v3(log_decay_k_low_tile + j);
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                store_v3(score_2 + i * 64 + j, (load_v3(score_2 + i * 64 + j) + row_0[(i0 + i)]) *
-                    (-exp2_v3((load_v3(score + i * 64 + j) + (((log_decay_q[(i0 + i)] - log_decay_k_tile_0) +
-                    (log_decay_q_low[(i0 + i)] - log_decay_k_low_tile_1)) * 1.442695f)) - saved_0[(i0 + i)])));
-            }
-        }
         if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+            /* score_2 = select(j <= (i + query_start), (score_2 + row_0) * neg(exp2((score + (((log_decay_q -
+               log_decay_k_tile) + (log_decay_q ... */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_2 = j0 + j + lane_v3;
+                const ints_v3 t_0 = j0 + j + lane_v3;
+                const vec_v3 log_decay_k_tile_2 = load_v3(log_decay_k_tile + j);
+                const vec_v3 log_decay_k_low_tile_3 = load_v3(log_decay_k_low_tile + j);
+                vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score_2 + i * 64 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
-                        mask_v3), load_v3(score_2 + i * 64 + j), splat_v3(0.0f)));
+                    const vec_v3 score_2_1 = load_v3(score_2 + i * 64 + j);
+                    const vec_v3 score_2_new4 = pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
+                        mask_v3), (score_2_1 + row_0[(i0 + i)]) * (-exp2_v3((load_v3(score + i * 64 + j) +
+                        (((log_decay_q[(i0 + i)] - log_decay_k_tile_2) + (log_decay_q_low[(i0 + i)] -
+                        log_decay_k_low_tile_3)) * 1.442695f)) - saved_0[(i0 + i)])), splat_v3(0.0f));
+                    store_v3(score_2 + i * 64 + j, score_2_new4);
+                    row_sum_in += score_2_new4;
                 }
+                add_v3(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v3(1));
             }
         }
-        /* row_sum += score_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                row_sum_in[vector] = (vec_v3){0};
-            }
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    row_sum_in[vector] += load_v3(score_2 + i * 64 + j);
+        if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
+            /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+               log_decay_k_low_tile)) * ... */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 log_decay_k_tile_6 = load_v3(log_decay_k_tile + j);
+                const vec_v3 log_decay_k_low_tile_7 = load_v3(log_decay_k_low_tile + j);
+                vec_v3 row_sum_in = (vec_v3){0};
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    const vec_v3 score_2_5 = load_v3(score_2 + i * 64 + j);
+                    const vec_v3 score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-exp2_v3((load_v3(score + i * 64 + j) +
+                        (((log_decay_q[(i0 + i)] - log_decay_k_tile_6) + (log_decay_q_low[(i0 + i)] -
+                        log_decay_k_low_tile_7)) * 1.442695f)) - saved_0[(i0 + i)]));
+                    store_v3(score_2 + i * 64 + j, score_2_new8);
+                    row_sum_in += score_2_new8;
                 }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                add_v3(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_v3(1));
+                add_v3(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v3(1));
             }
         }
     }
@@ -3399,68 +3399,64 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
-           */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any log_decay_q_tile_0 = load_any(log_decay_q_tile + i);
-            const vec_any log_decay_q_low_tile_1 = load_any(log_decay_q_low_tile + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) + (((log_decay_q_tile_0 - log_decay_k[(j0 +
-                    j)]) + (log_decay_q_low_tile_1 - log_decay_k_low[(j0 + j)])) * 1.442695f));
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
+               - log_decay_k_low)) *  ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_2 = (i0 + i + lane_any) + query_start;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                const vec_any log_decay_q_tile_2 = load_any(log_decay_q_tile + i);
+                const vec_any log_decay_q_low_tile_3 = load_any(log_decay_q_low_tile + i);
+                vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    const vec_any score_1 = load_any(score + j * 64 + i);
+                    const vec_any score_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
+                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
+                        log_decay_k_low[(j0 + j)])) * 1.442695f), splat_any(-INFINITY));
+                    store_any(score + j * 64 + i, score_new4);
+                    row_max_in = max_any(row_max_in, score_new4);
                 }
+                store_any(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_any(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
-                    }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
+               1.442695f); row_max max= score */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any log_decay_q_tile_6 = load_any(log_decay_q_tile + i);
+                const vec_any log_decay_q_low_tile_7 = load_any(log_decay_q_low_tile + i);
+                vec_any row_max_in = load_any(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_5 = load_any(score + j * 64 + i);
+                    const vec_any score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
+                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                    store_any(score + j * 64 + i, score_new8);
+                    row_max_in = max_any(row_max_in, score_new8);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                    row_max_in[vector][1])));
+                store_any(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_3 = load_any(old_max + i);
-            const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new4);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new4);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new4);
+            const vec_any old_max_9 = load_any(old_max + i);
+            const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new10);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new10);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new10);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_6 = load_any(row_max + i);
+            const vec_any row_max_12 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_5 = load_any(score + j * 64 + i);
-                const vec_any score_new7 = exp2_any(score_5 - row_max_6);
-                store_any(score + j * 64 + i, score_new7);
-                row_sum_in += score_new7;
+                const vec_any score_11 = load_any(score + j * 64 + i);
+                const vec_any score_new13 = exp2_any(score_11 - row_max_12);
+                store_any(score + j * 64 + i, score_new13);
+                row_sum_in += score_new13;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
@@ -3482,18 +3478,18 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_8 = load_any(row_sum + i);
-        const mask_any t_9 = row_sum_8 == 0.0f;
+        const vec_any row_sum_14 = load_any(row_sum + i);
+        const mask_any t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_8));
+            store_any(sum + e * 64 + i, pick_any(t_15, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_14));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_10 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_10 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_10) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_any row_sum_16 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_16 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_16) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -3572,77 +3568,73 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
         dot3_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)
-           */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any log_decay_q_tile_0 = load_any(log_decay_q_tile + i);
-            const vec_any log_decay_q_low_tile_1 = load_any(log_decay_q_low_tile + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) + (((log_decay_q_tile_0 - log_decay_k[(j0 +
-                    j)]) + (log_decay_q_low_tile_1 - log_decay_k_low[(j0 + j)])) * 1.442695f));
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
+               - log_decay_k_low)) *  ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_2 = (i0 + i + lane_any) + query_start;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                const vec_any log_decay_q_tile_2 = load_any(log_decay_q_tile + i);
+                const vec_any log_decay_q_low_tile_3 = load_any(log_decay_q_low_tile + i);
+                vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    const vec_any score_1 = load_any(score + j * 64 + i);
+                    const vec_any score_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
+                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
+                        log_decay_k_low[(j0 + j)])) * 1.442695f), splat_any(-INFINITY));
+                    store_any(score + j * 64 + i, score_new4);
+                    row_max_in = max_any(row_max_in, score_new4);
                 }
+                store_any(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_any(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
-                    }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
+               1.442695f); row_max max= score */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any log_decay_q_tile_6 = load_any(log_decay_q_tile + i);
+                const vec_any log_decay_q_low_tile_7 = load_any(log_decay_q_low_tile + i);
+                vec_any row_max_in = load_any(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_5 = load_any(score + j * 64 + i);
+                    const vec_any score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
+                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                    store_any(score + j * 64 + i, score_new8);
+                    row_max_in = max_any(row_max_in, score_new8);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                    row_max_in[vector][1])));
+                store_any(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_3 = load_any(old_max + i);
-            const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new4);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new4);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new4);
+            const vec_any old_max_9 = load_any(old_max + i);
+            const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new10);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new10);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new10);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_6 = load_any(row_max + i);
+            const vec_any row_max_12 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_5 = load_any(score + j * 64 + i);
-                const vec_any score_new7 = exp2_any(score_5 - row_max_6);
-                store_any(score + j * 64 + i, score_new7);
-                row_sum_in += score_new7;
+                const vec_any score_11 = load_any(score + j * 64 + i);
+                const vec_any score_new13 = exp2_any(score_11 - row_max_12);
+                store_any(score + j * 64 + i, score_new13);
+                row_sum_in += score_new13;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_8 = load_any(row_sum + i);
-        store_any(row_sum + i, pick_any(row_sum_8 == 0.0f, splat_any(0.0f),
-            (log_any(row_sum_8) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_any row_sum_14 = load_any(row_sum + i);
+        store_any(row_sum + i, pick_any(row_sum_14 == 0.0f, splat_any(0.0f),
+            (log_any(row_sum_14) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -3815,42 +3807,42 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
                 store_any(weight_3 + j * 64 + i, score_2_new7 * (score_new4 * 0.125f));
             }
         }
-        if (dlog_decay_q) {
-            /* score = score_2 * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(score + j * 64 + i, load_any(score_2 + j * 64 + i) * load_any(score + j * 64 + i));
-                    }
-                }
-            }
-        }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dlog_decay_q) {
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score_2 * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_8 = (i0 + i + lane_any) + query_start;
+                    vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
-                            load_any(score + j * 64 + i), splat_any(0.0f)));
+                        const vec_any score_9 = load_any(score + j * 64 + i);
+                        const vec_any score_new10 = pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
+                            load_any(score_2 + j * 64 + i) * score_9, splat_any(0.0f));
+                        store_any(score + j * 64 + i, score_new10);
+                        row_sum_in += score_new10;
                     }
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
         }
-        if (dlog_decay_q) {
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            if (dlog_decay_q) {
+                /* score = score_2 * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] += load_any(score + j * 64 + i);
+                        row_sum_in[vector] = (vec_any){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            const vec_any score_11 = load_any(score + j * 64 + i);
+                            const vec_any score_new12 = load_any(score_2 + j * 64 + i) * score_11;
+                            store_any(score + j * 64 + i, score_new12);
+                            row_sum_in[vector] += score_new12;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
                 }
             }
         }
@@ -3858,9 +3850,9 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
             if (dq) {
                 /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_9 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_13 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
+                        store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_13, mask_any),
                             load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
                     }
                 }
@@ -4212,40 +4204,42 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
         dot3_any(round_up(j1 - j0, 4), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
         /* score_2[i][j] = sum over e of dout * v_tile */
         dot3_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score_2);
-        /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-           log_decay_k_low_tile)) * ... */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any log_decay_k_tile_0 = load_any(log_decay_k_tile + j);
-            const vec_any log_decay_k_low_tile_1 = load_any(log_decay_k_low_tile + j);
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                store_any(score_2 + i * 64 + j, (load_any(score_2 + i * 64 + j) + row_0[(i0 + i)]) *
-                    (-exp2_any((load_any(score + i * 64 + j) + (((log_decay_q[(i0 + i)] - log_decay_k_tile_0) +
-                    (log_decay_q_low[(i0 + i)] - log_decay_k_low_tile_1)) * 1.442695f)) - saved_0[(i0 + i)])));
-            }
-        }
         if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+            /* score_2 = select(j <= (i + query_start), (score_2 + row_0) * neg(exp2((score + (((log_decay_q -
+               log_decay_k_tile) + (log_decay_q ... */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_2 = j0 + j + lane_any;
+                const ints_any t_0 = j0 + j + lane_any;
+                const vec_any log_decay_k_tile_2 = load_any(log_decay_k_tile + j);
+                const vec_any log_decay_k_low_tile_3 = load_any(log_decay_k_low_tile + j);
+                vec_any row_sum_in = (vec_any){0};
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score_2 + i * 64 + j, pick_any(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
-                        mask_any), load_any(score_2 + i * 64 + j), splat_any(0.0f)));
+                    const vec_any score_2_1 = load_any(score_2 + i * 64 + j);
+                    const vec_any score_2_new4 = pick_any(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
+                        mask_any), (score_2_1 + row_0[(i0 + i)]) * (-exp2_any((load_any(score + i * 64 + j) +
+                        (((log_decay_q[(i0 + i)] - log_decay_k_tile_2) + (log_decay_q_low[(i0 + i)] -
+                        log_decay_k_low_tile_3)) * 1.442695f)) - saved_0[(i0 + i)])), splat_any(0.0f));
+                    store_any(score_2 + i * 64 + j, score_2_new4);
+                    row_sum_in += score_2_new4;
                 }
+                add_any(row_sum + j, row_sum_compensation + j, row_sum_in, splat_any(1));
             }
         }
-        /* row_sum += score_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                row_sum_in[vector] = (vec_any){0};
-            }
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    row_sum_in[vector] += load_any(score_2 + i * 64 + j);
+        if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
+            /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+               log_decay_k_low_tile)) * ... */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any log_decay_k_tile_6 = load_any(log_decay_k_tile + j);
+                const vec_any log_decay_k_low_tile_7 = load_any(log_decay_k_low_tile + j);
+                vec_any row_sum_in = (vec_any){0};
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    const vec_any score_2_5 = load_any(score_2 + i * 64 + j);
+                    const vec_any score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-exp2_any((load_any(score + i * 64 +
+                        j) + (((log_decay_q[(i0 + i)] - log_decay_k_tile_6) + (log_decay_q_low[(i0 + i)] -
+                        log_decay_k_low_tile_7)) * 1.442695f)) - saved_0[(i0 + i)]));
+                    store_any(score_2 + i * 64 + j, score_2_new8);
+                    row_sum_in += score_2_new8;
                 }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                add_any(row_sum + j, row_sum_compensation + j, row_sum_in[vector], splat_any(1));
+                add_any(row_sum + j, row_sum_compensation + j, row_sum_in, splat_any(1));
             }
         }
     }

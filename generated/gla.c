@@ -1323,55 +1323,60 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over e of v * dout_tile */
         dot8_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
-        if (dq) {
-            /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low))
-               * 1.442695f)) * 0.125f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t d = 0; d < 64; d++)
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + d * 18432 + j * 64 + i, load_v4(score + j * 64 + i) * (((k[(j0 + j) * k_row +
-                            d]) * exp2_v4(((load_v4(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
-                            + j) * log_decay_k_low_row + d]))) * 1.442695f)) * 0.125f));
-                    }
-            }
-        }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            if (dq) {
-                /* weight = select(j <= (i + query_start), weight, 0.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
-                    for (int64_t d = 0; d < 64; d++)
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + d * 18432 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0,
-                                mask_v4), load_v4(weight + d * 18432 + j * 64 + i), splat_v4(0.0f)));
-                        }
+            /* weight = select(j <= (i + query_start), score * ((k * exp2(((log_decay_q_tile - log_decay_k) +
+               (log_decay_q_low_tile - log_decay ... */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                for (int64_t d = 0; d < 64; d++) {
+                    vec_v4 row_sum_in = (vec_v4){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 score_1 = load_v4(score + j * 64 + i);
+                        const float k_2 = k[(j0 + j) * k_row + d];
+                        const vec_v4 t_3 = exp2_v4(((load_v4(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
+                            + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                        const vec_v4 weight_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
+                            score_1 * ((k_2 * t_3) * 0.125f), splat_v4(0.0f));
+                        store_v4(weight + d * 18432 + j * 64 + i, weight_new4);
+                        row_sum_in += weight_new4;
+                        store_v4(weight_2 + d * 18432 + j * 64 + i, score_1 * (((load_v4(q_tile + d * 64 + i) * 0.125f)
+                            * k_2) * t_3));
+                    }
+                    add_v4(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_v4(1));
                 }
             }
         }
-        /* row_sum += weight; weight_2 = score * (((q_tile * 0.125f) * k) * exp2(((log_decay_q_tile - log_decay_k) +
-           (log_decay_q_low_tile  ... */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                vec_v4 row_sum_in = (vec_v4){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    row_sum_in += load_v4(weight + d * 18432 + j * 64 + i);
-                    store_v4(weight_2 + d * 18432 + j * 64 + i, load_v4(score + j * 64 + i) * (((load_v4(q_tile + d * 64
-                        + i) * 0.125f) * (k[(j0 + j) * k_row + d])) * exp2_v4(((load_v4(log_decay_q_tile + d * 64 + i) -
-                        (log_decay_k[(j0 + j) * log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 64 + i) -
-                        (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)));
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low))
+               * 1.442695f)) * 0.125f ... */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t d = 0; d < 64; d++) {
+                    vec_v4 row_sum_in = (vec_v4){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                        const float k_6 = k[(j0 + j) * k_row + d];
+                        const vec_v4 t_7 = exp2_v4(((load_v4(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
+                            + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                        const vec_v4 weight_new8 = score_5 * ((k_6 * t_7) * 0.125f);
+                        store_v4(weight + d * 18432 + j * 64 + i, weight_new8);
+                        row_sum_in += weight_new8;
+                        store_v4(weight_2 + d * 18432 + j * 64 + i, score_5 * (((load_v4(q_tile + d * 64 + i) * 0.125f)
+                            * k_6) * t_7));
+                    }
+                    add_v4(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_v4(1));
                 }
-                add_v4(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_v4(1));
             }
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dlog_decay_q) {
                 /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_1 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight_2 + d * 18432 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1,
+                            store_v4(weight_2 + d * 18432 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9,
                                 mask_v4), load_v4(weight_2 + d * 18432 + j * 64 + i), splat_v4(0.0f)));
                         }
                 }
@@ -1586,43 +1591,48 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
                     dot2_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
                         sum_compensation);
             }
-            if (dk) {
-                /* weight_2 = score * ((q * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                   log_decay_k_low_tile)) * 1.442695f)) * 0.125f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t d = 0; d < 64; d++)
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(weight_2 + d * 18432 + i * 64 + j, load_v4(score + i * 64 + j) * (((q[m * q_head +
-                                (i0 + i) * q_row + d]) * exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i) *
-                                log_decay_q_row + d]) - load_v4(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[m *
-                                log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
-                                load_v4(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f));
-                        }
-                }
-            }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
+                    /* weight_2 = select(j <= (i + query_start), score * ((q * exp2(((log_decay_q - log_decay_k_tile) +
+                       (log_decay_q_low - log_decay_k_ ... */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const ints_v4 t_2 = j0 + j + lane_v4;
-                        for (int64_t d = 0; d < 64; d++)
+                        for (int64_t d = 0; d < 64; d++) {
+                            vec_v4 row_sum_in = (vec_v4){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_v4(weight_2 + d * 18432 + i * 64 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0
-                                    + i) + query_start), mask_v4), load_v4(weight_2 + d * 18432 + i * 64 + j),
-                                    splat_v4(0.0f)));
+                                const vec_v4 weight_2_new3 = pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) +
+                                    query_start), mask_v4), load_v4(score + i * 64 + j) * (((q[m * q_head + (i0 + i) *
+                                    q_row + d]) * exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i) *
+                                    log_decay_q_row + d]) - load_v4(log_decay_k_tile + d * 64 + j)) +
+                                    ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
+                                    load_v4(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f),
+                                    splat_v4(0.0f));
+                                store_v4(weight_2 + d * 18432 + i * 64 + j, weight_2_new3);
+                                row_sum_in += weight_2_new3;
                             }
+                            add_v4(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v4(1));
+                        }
                     }
                 }
             }
-            if (dk) {
-                /* row_sum += weight_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t d = 0; d < 64; d++) {
-                        vec_v4 row_sum_in = (vec_v4){0};
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            row_sum_in += load_v4(weight_2 + d * 18432 + i * 64 + j);
+            if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
+                if (dk) {
+                    /* weight_2 = score * ((q * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                       log_decay_k_low_tile)) * 1.442695f)) * 0.12 ... */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        for (int64_t d = 0; d < 64; d++) {
+                            vec_v4 row_sum_in = (vec_v4){0};
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                const vec_v4 weight_2_new4 = load_v4(score + i * 64 + j) * (((q[m * q_head + (i0 + i) *
+                                    q_row + d]) * exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i) *
+                                    log_decay_q_row + d]) - load_v4(log_decay_k_tile + d * 64 + j)) +
+                                    ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
+                                    load_v4(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f);
+                                store_v4(weight_2 + d * 18432 + i * 64 + j, weight_2_new4);
+                                row_sum_in += weight_2_new4;
+                            }
+                            add_v4(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v4(1));
                         }
-                        add_v4(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v4(1));
                     }
                 }
             }
@@ -1732,36 +1742,42 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over e of dout * v_tile */
         dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
-        /* weight = score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-           log_decay_k_low_tile) ... */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 64; d++)
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(weight + d * 18432 + i * 64 + j, load_v4(score + i * 64 + j) * (-((((q[(i0 + i) * q_row +
-                        d]) * 0.125f) * load_v4(k_tile + d * 64 + j)) * exp2_v4((((log_decay_q[(i0 + i) *
-                        log_decay_q_row + d]) - load_v4(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) *
-                        log_decay_q_low_row + d]) - load_v4(log_decay_k_low_tile + d * 64 + j))) * 1.442695f))));
-                }
-        }
         if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + query_start), weight, 0.0f) */
+            /* weight = select(j <= (i + query_start), score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q -
+               log_decay_k_tile) + (log_deca ... */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_0 = j0 + j + lane_v4;
-                for (int64_t d = 0; d < 64; d++)
+                for (int64_t d = 0; d < 64; d++) {
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(weight + d * 18432 + i * 64 + j, pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) +
-                            query_start), mask_v4), load_v4(weight + d * 18432 + i * 64 + j), splat_v4(0.0f)));
+                        const vec_v4 weight_new1 = pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
+                            mask_v4), load_v4(score + i * 64 + j) * (-((((q[(i0 + i) * q_row + d]) * 0.125f) *
+                            load_v4(k_tile + d * 64 + j)) * exp2_v4((((log_decay_q[(i0 + i) * log_decay_q_row + d]) -
+                            load_v4(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row +
+                            d]) - load_v4(log_decay_k_low_tile + d * 64 + j))) * 1.442695f))), splat_v4(0.0f));
+                        store_v4(weight + d * 18432 + i * 64 + j, weight_new1);
+                        row_sum_in += weight_new1;
                     }
+                    add_v4(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v4(1));
+                }
             }
         }
-        /* row_sum += weight */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                vec_v4 row_sum_in = (vec_v4){0};
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    row_sum_in += load_v4(weight + d * 18432 + i * 64 + j);
+        if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
+            /* weight = score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low
+               - log_decay_k_low_tile) ... */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t d = 0; d < 64; d++) {
+                    vec_v4 row_sum_in = (vec_v4){0};
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        const vec_v4 weight_new2 = load_v4(score + i * 64 + j) * (-((((q[(i0 + i) * q_row + d]) *
+                            0.125f) * load_v4(k_tile + d * 64 + j)) * exp2_v4((((log_decay_q[(i0 + i) * log_decay_q_row
+                            + d]) - load_v4(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) *
+                            log_decay_q_low_row + d]) - load_v4(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)));
+                        store_v4(weight + d * 18432 + i * 64 + j, weight_new2);
+                        row_sum_in += weight_new2;
+                    }
+                    add_v4(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v4(1));
                 }
-                add_v4(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v4(1));
             }
         }
     }
@@ -2087,57 +2103,62 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
             const int64_t j1 = min(j0 + 16, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
             dot10_v4(j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
-            if (dq) {
-                /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                   log_decay_k_low)) * 1.442695f)) * 0.125f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t d = 0; d < 64; d++)
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + d * 256 + j * 16 + i, load_v4(score + j * 16 + i) * (((k[(j0 + j) * k_row
-                                + d]) * exp2_v4(((load_v4(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) *
-                                log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 16 + i) -
-                                (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)) * 0.125f));
-                        }
-                }
-            }
             if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                if (dq) {
-                    /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
-                        for (int64_t d = 0; d < 64; d++)
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight + d * 256 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <=
-                                    t_10) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4),
-                                    load_v4(weight + d * 256 + j * 16 + i), splat_v4(0.0f)));
-                            }
+                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j),
+                   score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_dec ... */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
+                    for (int64_t d = 0; d < 64; d++) {
+                        vec_v4 row_sum_in = (vec_v4){0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v4 score_11 = load_v4(score + j * 16 + i);
+                            const float k_12 = k[(j0 + j) * k_row + d];
+                            const vec_v4 t_13 = exp2_v4(((load_v4(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j)
+                                * log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 16 + i) -
+                                (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                            const vec_v4 weight_new14 = pick_v4(__builtin_convertvector(((j0 + j) <= t_10) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), score_11 * ((k_12 * t_13) * 0.125f),
+                                splat_v4(0.0f));
+                            store_v4(weight + d * 256 + j * 16 + i, weight_new14);
+                            row_sum_in += weight_new14;
+                            store_v4(weight_2 + d * 256 + j * 16 + i, score_11 * (((load_v4(q_tile + d * 16 + i) *
+                                0.125f) * k_12) * t_13));
+                        }
+                        add_v4(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_v4(1));
                     }
                 }
             }
-            /* row_sum += weight; weight_2 = score * (((q_tile * 0.125f) * k) * exp2(((log_decay_q_tile - log_decay_k) +
-               (log_decay_q_low_tile  ... */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t d = 0; d < 64; d++) {
-                    vec_v4 row_sum_in = (vec_v4){0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(weight + d * 256 + j * 16 + i);
-                        store_v4(weight_2 + d * 256 + j * 16 + i, load_v4(score + j * 16 + i) * (((load_v4(q_tile + d *
-                            16 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) * exp2_v4(((load_v4(log_decay_q_tile + d * 16
-                            + i) - (log_decay_k[(j0 + j) * log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d *
-                            16 + i) - (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)));
+            if (!((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                   log_decay_k_low)) * 1.442695f)) * 0.125f ... */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t d = 0; d < 64; d++) {
+                        vec_v4 row_sum_in = (vec_v4){0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v4 score_15 = load_v4(score + j * 16 + i);
+                            const float k_16 = k[(j0 + j) * k_row + d];
+                            const vec_v4 t_17 = exp2_v4(((load_v4(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j)
+                                * log_decay_k_row + d])) + (load_v4(log_decay_q_low_tile + d * 16 + i) -
+                                (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                            const vec_v4 weight_new18 = score_15 * ((k_16 * t_17) * 0.125f);
+                            store_v4(weight + d * 256 + j * 16 + i, weight_new18);
+                            row_sum_in += weight_new18;
+                            store_v4(weight_2 + d * 256 + j * 16 + i, score_15 * (((load_v4(q_tile + d * 16 + i) *
+                                0.125f) * k_16) * t_17));
+                        }
+                        add_v4(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_v4(1));
                     }
-                    add_v4(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_v4(1));
                 }
             }
             if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dlog_decay_q) {
                     /* weight_2 = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_11 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 t_19 = (i0 + i + lane_v4) + query_start;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_v4(weight_2 + d * 256 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <=
-                                    t_11) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4),
+                                    t_19) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4),
                                     load_v4(weight_2 + d * 256 + j * 16 + i), splat_v4(0.0f)));
                             }
                     }
@@ -4046,55 +4067,60 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over e of v * dout_tile */
         dot8_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
-        if (dq) {
-            /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low))
-               * 1.442695f)) * 0.125f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t d = 0; d < 64; d++)
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + d * 18432 + j * 64 + i, load_v3(score + j * 64 + i) * (((k[(j0 + j) * k_row +
-                            d]) * exp2_v3(((load_v3(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
-                            + j) * log_decay_k_low_row + d]))) * 1.442695f)) * 0.125f));
-                    }
-            }
-        }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            if (dq) {
-                /* weight = select(j <= (i + query_start), weight, 0.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
-                    for (int64_t d = 0; d < 64; d++)
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + d * 18432 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0,
-                                mask_v3), load_v3(weight + d * 18432 + j * 64 + i), splat_v3(0.0f)));
-                        }
+            /* weight = select(j <= (i + query_start), score * ((k * exp2(((log_decay_q_tile - log_decay_k) +
+               (log_decay_q_low_tile - log_decay ... */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                for (int64_t d = 0; d < 64; d++) {
+                    vec_v3 row_sum_in = (vec_v3){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 score_1 = load_v3(score + j * 64 + i);
+                        const float k_2 = k[(j0 + j) * k_row + d];
+                        const vec_v3 t_3 = exp2_v3(((load_v3(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
+                            + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                        const vec_v3 weight_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
+                            score_1 * ((k_2 * t_3) * 0.125f), splat_v3(0.0f));
+                        store_v3(weight + d * 18432 + j * 64 + i, weight_new4);
+                        row_sum_in += weight_new4;
+                        store_v3(weight_2 + d * 18432 + j * 64 + i, score_1 * (((load_v3(q_tile + d * 64 + i) * 0.125f)
+                            * k_2) * t_3));
+                    }
+                    add_v3(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_v3(1));
                 }
             }
         }
-        /* row_sum += weight; weight_2 = score * (((q_tile * 0.125f) * k) * exp2(((log_decay_q_tile - log_decay_k) +
-           (log_decay_q_low_tile  ... */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                vec_v3 row_sum_in = (vec_v3){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    row_sum_in += load_v3(weight + d * 18432 + j * 64 + i);
-                    store_v3(weight_2 + d * 18432 + j * 64 + i, load_v3(score + j * 64 + i) * (((load_v3(q_tile + d * 64
-                        + i) * 0.125f) * (k[(j0 + j) * k_row + d])) * exp2_v3(((load_v3(log_decay_q_tile + d * 64 + i) -
-                        (log_decay_k[(j0 + j) * log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 64 + i) -
-                        (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)));
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low))
+               * 1.442695f)) * 0.125f ... */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t d = 0; d < 64; d++) {
+                    vec_v3 row_sum_in = (vec_v3){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                        const float k_6 = k[(j0 + j) * k_row + d];
+                        const vec_v3 t_7 = exp2_v3(((load_v3(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
+                            + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                        const vec_v3 weight_new8 = score_5 * ((k_6 * t_7) * 0.125f);
+                        store_v3(weight + d * 18432 + j * 64 + i, weight_new8);
+                        row_sum_in += weight_new8;
+                        store_v3(weight_2 + d * 18432 + j * 64 + i, score_5 * (((load_v3(q_tile + d * 64 + i) * 0.125f)
+                            * k_6) * t_7));
+                    }
+                    add_v3(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_v3(1));
                 }
-                add_v3(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_v3(1));
             }
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dlog_decay_q) {
                 /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_1 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight_2 + d * 18432 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1,
+                            store_v3(weight_2 + d * 18432 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9,
                                 mask_v3), load_v3(weight_2 + d * 18432 + j * 64 + i), splat_v3(0.0f)));
                         }
                 }
@@ -4309,43 +4335,48 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
                     dot2_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
                         sum_compensation);
             }
-            if (dk) {
-                /* weight_2 = score * ((q * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                   log_decay_k_low_tile)) * 1.442695f)) * 0.125f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t d = 0; d < 64; d++)
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(weight_2 + d * 18432 + i * 64 + j, load_v3(score + i * 64 + j) * (((q[m * q_head +
-                                (i0 + i) * q_row + d]) * exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i) *
-                                log_decay_q_row + d]) - load_v3(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[m *
-                                log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
-                                load_v3(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f));
-                        }
-                }
-            }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
+                    /* weight_2 = select(j <= (i + query_start), score * ((q * exp2(((log_decay_q - log_decay_k_tile) +
+                       (log_decay_q_low - log_decay_k_ ... */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const ints_v3 t_2 = j0 + j + lane_v3;
-                        for (int64_t d = 0; d < 64; d++)
+                        for (int64_t d = 0; d < 64; d++) {
+                            vec_v3 row_sum_in = (vec_v3){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_v3(weight_2 + d * 18432 + i * 64 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0
-                                    + i) + query_start), mask_v3), load_v3(weight_2 + d * 18432 + i * 64 + j),
-                                    splat_v3(0.0f)));
+                                const vec_v3 weight_2_new3 = pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) +
+                                    query_start), mask_v3), load_v3(score + i * 64 + j) * (((q[m * q_head + (i0 + i) *
+                                    q_row + d]) * exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i) *
+                                    log_decay_q_row + d]) - load_v3(log_decay_k_tile + d * 64 + j)) +
+                                    ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
+                                    load_v3(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f),
+                                    splat_v3(0.0f));
+                                store_v3(weight_2 + d * 18432 + i * 64 + j, weight_2_new3);
+                                row_sum_in += weight_2_new3;
                             }
+                            add_v3(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v3(1));
+                        }
                     }
                 }
             }
-            if (dk) {
-                /* row_sum += weight_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t d = 0; d < 64; d++) {
-                        vec_v3 row_sum_in = (vec_v3){0};
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            row_sum_in += load_v3(weight_2 + d * 18432 + i * 64 + j);
+            if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
+                if (dk) {
+                    /* weight_2 = score * ((q * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                       log_decay_k_low_tile)) * 1.442695f)) * 0.12 ... */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        for (int64_t d = 0; d < 64; d++) {
+                            vec_v3 row_sum_in = (vec_v3){0};
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                const vec_v3 weight_2_new4 = load_v3(score + i * 64 + j) * (((q[m * q_head + (i0 + i) *
+                                    q_row + d]) * exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i) *
+                                    log_decay_q_row + d]) - load_v3(log_decay_k_tile + d * 64 + j)) +
+                                    ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
+                                    load_v3(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f);
+                                store_v3(weight_2 + d * 18432 + i * 64 + j, weight_2_new4);
+                                row_sum_in += weight_2_new4;
+                            }
+                            add_v3(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v3(1));
                         }
-                        add_v3(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v3(1));
                     }
                 }
             }
@@ -4455,36 +4486,42 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over e of dout * v_tile */
         dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
-        /* weight = score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-           log_decay_k_low_tile) ... */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 64; d++)
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(weight + d * 18432 + i * 64 + j, load_v3(score + i * 64 + j) * (-((((q[(i0 + i) * q_row +
-                        d]) * 0.125f) * load_v3(k_tile + d * 64 + j)) * exp2_v3((((log_decay_q[(i0 + i) *
-                        log_decay_q_row + d]) - load_v3(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) *
-                        log_decay_q_low_row + d]) - load_v3(log_decay_k_low_tile + d * 64 + j))) * 1.442695f))));
-                }
-        }
         if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + query_start), weight, 0.0f) */
+            /* weight = select(j <= (i + query_start), score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q -
+               log_decay_k_tile) + (log_deca ... */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_0 = j0 + j + lane_v3;
-                for (int64_t d = 0; d < 64; d++)
+                for (int64_t d = 0; d < 64; d++) {
+                    vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(weight + d * 18432 + i * 64 + j, pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) +
-                            query_start), mask_v3), load_v3(weight + d * 18432 + i * 64 + j), splat_v3(0.0f)));
+                        const vec_v3 weight_new1 = pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
+                            mask_v3), load_v3(score + i * 64 + j) * (-((((q[(i0 + i) * q_row + d]) * 0.125f) *
+                            load_v3(k_tile + d * 64 + j)) * exp2_v3((((log_decay_q[(i0 + i) * log_decay_q_row + d]) -
+                            load_v3(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row +
+                            d]) - load_v3(log_decay_k_low_tile + d * 64 + j))) * 1.442695f))), splat_v3(0.0f));
+                        store_v3(weight + d * 18432 + i * 64 + j, weight_new1);
+                        row_sum_in += weight_new1;
                     }
+                    add_v3(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v3(1));
+                }
             }
         }
-        /* row_sum += weight */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                vec_v3 row_sum_in = (vec_v3){0};
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    row_sum_in += load_v3(weight + d * 18432 + i * 64 + j);
+        if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
+            /* weight = score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low
+               - log_decay_k_low_tile) ... */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                for (int64_t d = 0; d < 64; d++) {
+                    vec_v3 row_sum_in = (vec_v3){0};
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        const vec_v3 weight_new2 = load_v3(score + i * 64 + j) * (-((((q[(i0 + i) * q_row + d]) *
+                            0.125f) * load_v3(k_tile + d * 64 + j)) * exp2_v3((((log_decay_q[(i0 + i) * log_decay_q_row
+                            + d]) - load_v3(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) *
+                            log_decay_q_low_row + d]) - load_v3(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)));
+                        store_v3(weight + d * 18432 + i * 64 + j, weight_new2);
+                        row_sum_in += weight_new2;
+                    }
+                    add_v3(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v3(1));
                 }
-                add_v3(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_v3(1));
             }
         }
     }
@@ -4812,57 +4849,62 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
             const int64_t j1 = min(j0 + 16, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
             dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
-            if (dq) {
-                /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                   log_decay_k_low)) * 1.442695f)) * 0.125f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t d = 0; d < 64; d++)
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + d * 256 + j * 16 + i, load_v3(score + j * 16 + i) * (((k[(j0 + j) * k_row
-                                + d]) * exp2_v3(((load_v3(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j) *
-                                log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 16 + i) -
-                                (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)) * 0.125f));
-                        }
-                }
-            }
             if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                if (dq) {
-                    /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
-                        for (int64_t d = 0; d < 64; d++)
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight + d * 256 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <=
-                                    t_10) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3),
-                                    load_v3(weight + d * 256 + j * 16 + i), splat_v3(0.0f)));
-                            }
+                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j),
+                   score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_dec ... */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
+                    for (int64_t d = 0; d < 64; d++) {
+                        vec_v3 row_sum_in = (vec_v3){0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v3 score_11 = load_v3(score + j * 16 + i);
+                            const float k_12 = k[(j0 + j) * k_row + d];
+                            const vec_v3 t_13 = exp2_v3(((load_v3(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j)
+                                * log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 16 + i) -
+                                (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                            const vec_v3 weight_new14 = pick_v3(__builtin_convertvector(((j0 + j) <= t_10) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), score_11 * ((k_12 * t_13) * 0.125f),
+                                splat_v3(0.0f));
+                            store_v3(weight + d * 256 + j * 16 + i, weight_new14);
+                            row_sum_in += weight_new14;
+                            store_v3(weight_2 + d * 256 + j * 16 + i, score_11 * (((load_v3(q_tile + d * 16 + i) *
+                                0.125f) * k_12) * t_13));
+                        }
+                        add_v3(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_v3(1));
                     }
                 }
             }
-            /* row_sum += weight; weight_2 = score * (((q_tile * 0.125f) * k) * exp2(((log_decay_q_tile - log_decay_k) +
-               (log_decay_q_low_tile  ... */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t d = 0; d < 64; d++) {
-                    vec_v3 row_sum_in = (vec_v3){0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v3(weight + d * 256 + j * 16 + i);
-                        store_v3(weight_2 + d * 256 + j * 16 + i, load_v3(score + j * 16 + i) * (((load_v3(q_tile + d *
-                            16 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) * exp2_v3(((load_v3(log_decay_q_tile + d * 16
-                            + i) - (log_decay_k[(j0 + j) * log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d *
-                            16 + i) - (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)));
+            if (!((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                   log_decay_k_low)) * 1.442695f)) * 0.125f ... */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t d = 0; d < 64; d++) {
+                        vec_v3 row_sum_in = (vec_v3){0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v3 score_15 = load_v3(score + j * 16 + i);
+                            const float k_16 = k[(j0 + j) * k_row + d];
+                            const vec_v3 t_17 = exp2_v3(((load_v3(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j)
+                                * log_decay_k_row + d])) + (load_v3(log_decay_q_low_tile + d * 16 + i) -
+                                (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                            const vec_v3 weight_new18 = score_15 * ((k_16 * t_17) * 0.125f);
+                            store_v3(weight + d * 256 + j * 16 + i, weight_new18);
+                            row_sum_in += weight_new18;
+                            store_v3(weight_2 + d * 256 + j * 16 + i, score_15 * (((load_v3(q_tile + d * 16 + i) *
+                                0.125f) * k_16) * t_17));
+                        }
+                        add_v3(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_v3(1));
                     }
-                    add_v3(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_v3(1));
                 }
             }
             if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dlog_decay_q) {
                     /* weight_2 = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_11 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 t_19 = (i0 + i + lane_v3) + query_start;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_v3(weight_2 + d * 256 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <=
-                                    t_11) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3),
+                                    t_19) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3),
                                     load_v3(weight_2 + d * 256 + j * 16 + i), splat_v3(0.0f)));
                             }
                     }
@@ -6785,56 +6827,61 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over e of v * dout_tile */
         dot8_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
-        if (dq) {
-            /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low))
-               * 1.442695f)) * 0.125f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t d = 0; d < 64; d++)
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + d * 18432 + j * 64 + i, load_any(score + j * 64 + i) * (((k[(j0 + j) * k_row
-                            + d]) * exp2_any(((load_any(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
-                            + j) * log_decay_k_low_row + d]))) * 1.442695f)) * 0.125f));
-                    }
-            }
-        }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            if (dq) {
-                /* weight = select(j <= (i + query_start), weight, 0.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_0 = (i0 + i + lane_any) + query_start;
-                    for (int64_t d = 0; d < 64; d++)
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + d * 18432 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0,
-                                mask_any), load_any(weight + d * 18432 + j * 64 + i), splat_any(0.0f)));
-                        }
+            /* weight = select(j <= (i + query_start), score * ((k * exp2(((log_decay_q_tile - log_decay_k) +
+               (log_decay_q_low_tile - log_decay ... */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                for (int64_t d = 0; d < 64; d++) {
+                    vec_any row_sum_in = (vec_any){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any score_1 = load_any(score + j * 64 + i);
+                        const float k_2 = k[(j0 + j) * k_row + d];
+                        const vec_any t_3 = exp2_any(((load_any(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
+                            + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                        const vec_any weight_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
+                            score_1 * ((k_2 * t_3) * 0.125f), splat_any(0.0f));
+                        store_any(weight + d * 18432 + j * 64 + i, weight_new4);
+                        row_sum_in += weight_new4;
+                        store_any(weight_2 + d * 18432 + j * 64 + i, score_1 * (((load_any(q_tile + d * 64 + i) *
+                            0.125f) * k_2) * t_3));
+                    }
+                    add_any(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_any(1));
                 }
             }
         }
-        /* row_sum += weight; weight_2 = score * (((q_tile * 0.125f) * k) * exp2(((log_decay_q_tile - log_decay_k) +
-           (log_decay_q_low_tile  ... */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t d = 0; d < 64; d++) {
-                vec_any row_sum_in = (vec_any){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    row_sum_in += load_any(weight + d * 18432 + j * 64 + i);
-                    store_any(weight_2 + d * 18432 + j * 64 + i, load_any(score + j * 64 + i) * (((load_any(q_tile + d *
-                        64 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) * exp2_any(((load_any(log_decay_q_tile + d * 64 +
-                        i) - (log_decay_k[(j0 + j) * log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 64 +
-                        i) - (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)));
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low))
+               * 1.442695f)) * 0.125f ... */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t d = 0; d < 64; d++) {
+                    vec_any row_sum_in = (vec_any){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any score_5 = load_any(score + j * 64 + i);
+                        const float k_6 = k[(j0 + j) * k_row + d];
+                        const vec_any t_7 = exp2_any(((load_any(log_decay_q_tile + d * 64 + i) - (log_decay_k[(j0 + j) *
+                            log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 64 + i) - (log_decay_k_low[(j0
+                            + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                        const vec_any weight_new8 = score_5 * ((k_6 * t_7) * 0.125f);
+                        store_any(weight + d * 18432 + j * 64 + i, weight_new8);
+                        row_sum_in += weight_new8;
+                        store_any(weight_2 + d * 18432 + j * 64 + i, score_5 * (((load_any(q_tile + d * 64 + i) *
+                            0.125f) * k_6) * t_7));
+                    }
+                    add_any(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_any(1));
                 }
-                add_any(row_sum + d * 64 + i, row_sum_compensation + d * 64 + i, row_sum_in, splat_any(1));
             }
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             if (dlog_decay_q) {
                 /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_1 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_9 = (i0 + i + lane_any) + query_start;
                     for (int64_t d = 0; d < 64; d++)
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             store_any(weight_2 + d * 18432 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <=
-                                t_1, mask_any), load_any(weight_2 + d * 18432 + j * 64 + i), splat_any(0.0f)));
+                                t_9, mask_any), load_any(weight_2 + d * 18432 + j * 64 + i), splat_any(0.0f)));
                         }
                 }
             }
@@ -7048,43 +7095,48 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
                     dot2_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight, sum,
                         sum_compensation);
             }
-            if (dk) {
-                /* weight_2 = score * ((q * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                   log_decay_k_low_tile)) * 1.442695f)) * 0.125f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t d = 0; d < 64; d++)
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(weight_2 + d * 18432 + i * 64 + j, load_any(score + i * 64 + j) * (((q[m * q_head
-                                + (i0 + i) * q_row + d]) * exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i) *
-                                log_decay_q_row + d]) - load_any(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[m *
-                                log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
-                                load_any(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f));
-                        }
-                }
-            }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
+                    /* weight_2 = select(j <= (i + query_start), score * ((q * exp2(((log_decay_q - log_decay_k_tile) +
+                       (log_decay_q_low - log_decay_k_ ... */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const ints_any t_2 = j0 + j + lane_any;
-                        for (int64_t d = 0; d < 64; d++)
+                        for (int64_t d = 0; d < 64; d++) {
+                            vec_any row_sum_in = (vec_any){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_any(weight_2 + d * 18432 + i * 64 + j, pick_any(__builtin_convertvector(t_2 <=
-                                    ((i0 + i) + query_start), mask_any), load_any(weight_2 + d * 18432 + i * 64 + j),
-                                    splat_any(0.0f)));
+                                const vec_any weight_2_new3 = pick_any(__builtin_convertvector(t_2 <= ((i0 + i) +
+                                    query_start), mask_any), load_any(score + i * 64 + j) * (((q[m * q_head + (i0 + i) *
+                                    q_row + d]) * exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i) *
+                                    log_decay_q_row + d]) - load_any(log_decay_k_tile + d * 64 + j)) +
+                                    ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
+                                    load_any(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f),
+                                    splat_any(0.0f));
+                                store_any(weight_2 + d * 18432 + i * 64 + j, weight_2_new3);
+                                row_sum_in += weight_2_new3;
                             }
+                            add_any(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_any(1));
+                        }
                     }
                 }
             }
-            if (dk) {
-                /* row_sum += weight_2 */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t d = 0; d < 64; d++) {
-                        vec_any row_sum_in = (vec_any){0};
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            row_sum_in += load_any(weight_2 + d * 18432 + i * 64 + j);
+            if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
+                if (dk) {
+                    /* weight_2 = score * ((q * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                       log_decay_k_low_tile)) * 1.442695f)) * 0.12 ... */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        for (int64_t d = 0; d < 64; d++) {
+                            vec_any row_sum_in = (vec_any){0};
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                const vec_any weight_2_new4 = load_any(score + i * 64 + j) * (((q[m * q_head + (i0 + i)
+                                    * q_row + d]) * exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i) *
+                                    log_decay_q_row + d]) - load_any(log_decay_k_tile + d * 64 + j)) +
+                                    ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
+                                    load_any(log_decay_k_low_tile + d * 64 + j))) * 1.442695f)) * 0.125f);
+                                store_any(weight_2 + d * 18432 + i * 64 + j, weight_2_new4);
+                                row_sum_in += weight_2_new4;
+                            }
+                            add_any(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_any(1));
                         }
-                        add_any(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_any(1));
                     }
                 }
             }
@@ -7194,36 +7246,43 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over e of dout * v_tile */
         dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
-        /* weight = score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-           log_decay_k_low_tile) ... */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 64; d++)
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(weight + d * 18432 + i * 64 + j, load_any(score + i * 64 + j) * (-((((q[(i0 + i) * q_row +
-                        d]) * 0.125f) * load_any(k_tile + d * 64 + j)) * exp2_any((((log_decay_q[(i0 + i) *
-                        log_decay_q_row + d]) - load_any(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) *
-                        log_decay_q_low_row + d]) - load_any(log_decay_k_low_tile + d * 64 + j))) * 1.442695f))));
-                }
-        }
         if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + query_start), weight, 0.0f) */
+            /* weight = select(j <= (i + query_start), score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q -
+               log_decay_k_tile) + (log_deca ... */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_0 = j0 + j + lane_any;
-                for (int64_t d = 0; d < 64; d++)
+                for (int64_t d = 0; d < 64; d++) {
+                    vec_any row_sum_in = (vec_any){0};
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(weight + d * 18432 + i * 64 + j, pick_any(__builtin_convertvector(t_0 <= ((i0 + i) +
-                            query_start), mask_any), load_any(weight + d * 18432 + i * 64 + j), splat_any(0.0f)));
+                        const vec_any weight_new1 = pick_any(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
+                            mask_any), load_any(score + i * 64 + j) * (-((((q[(i0 + i) * q_row + d]) * 0.125f) *
+                            load_any(k_tile + d * 64 + j)) * exp2_any((((log_decay_q[(i0 + i) * log_decay_q_row + d]) -
+                            load_any(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row
+                            + d]) - load_any(log_decay_k_low_tile + d * 64 + j))) * 1.442695f))), splat_any(0.0f));
+                        store_any(weight + d * 18432 + i * 64 + j, weight_new1);
+                        row_sum_in += weight_new1;
                     }
+                    add_any(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_any(1));
+                }
             }
         }
-        /* row_sum += weight */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 64; d++) {
-                vec_any row_sum_in = (vec_any){0};
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    row_sum_in += load_any(weight + d * 18432 + i * 64 + j);
+        if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
+            /* weight = score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low
+               - log_decay_k_low_tile) ... */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                for (int64_t d = 0; d < 64; d++) {
+                    vec_any row_sum_in = (vec_any){0};
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        const vec_any weight_new2 = load_any(score + i * 64 + j) * (-((((q[(i0 + i) * q_row + d]) *
+                            0.125f) * load_any(k_tile + d * 64 + j)) * exp2_any((((log_decay_q[(i0 + i) *
+                            log_decay_q_row + d]) - load_any(log_decay_k_tile + d * 64 + j)) + ((log_decay_q_low[(i0 +
+                            i) * log_decay_q_low_row + d]) - load_any(log_decay_k_low_tile + d * 64 + j))) *
+                            1.442695f)));
+                        store_any(weight + d * 18432 + i * 64 + j, weight_new2);
+                        row_sum_in += weight_new2;
+                    }
+                    add_any(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_any(1));
                 }
-                add_any(row_sum + d * 64 + j, row_sum_compensation + d * 64 + j, row_sum_in, splat_any(1));
             }
         }
     }
@@ -7551,57 +7610,62 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
             const int64_t j1 = min(j0 + 16, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
             dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
-            if (dq) {
-                /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                   log_decay_k_low)) * 1.442695f)) * 0.125f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t d = 0; d < 64; d++)
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + d * 256 + j * 16 + i, load_any(score + j * 16 + i) * (((k[(j0 + j) *
-                                k_row + d]) * exp2_any(((load_any(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j)
-                                * log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 16 + i) -
-                                (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)) * 0.125f));
-                        }
-                }
-            }
             if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                if (dq) {
-                    /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_10 = (i0 + i + lane_any) + query_start;
-                        for (int64_t d = 0; d < 64; d++)
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight + d * 256 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <=
-                                    t_10) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any),
-                                    load_any(weight + d * 256 + j * 16 + i), splat_any(0.0f)));
-                            }
+                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j),
+                   score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_dec ... */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_10 = (i0 + i + lane_any) + query_start;
+                    for (int64_t d = 0; d < 64; d++) {
+                        vec_any row_sum_in = (vec_any){0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_any score_11 = load_any(score + j * 16 + i);
+                            const float k_12 = k[(j0 + j) * k_row + d];
+                            const vec_any t_13 = exp2_any(((load_any(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 +
+                                j) * log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 16 + i) -
+                                (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                            const vec_any weight_new14 = pick_any(__builtin_convertvector(((j0 + j) <= t_10) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), score_11 * ((k_12 * t_13) * 0.125f),
+                                splat_any(0.0f));
+                            store_any(weight + d * 256 + j * 16 + i, weight_new14);
+                            row_sum_in += weight_new14;
+                            store_any(weight_2 + d * 256 + j * 16 + i, score_11 * (((load_any(q_tile + d * 16 + i) *
+                                0.125f) * k_12) * t_13));
+                        }
+                        add_any(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_any(1));
                     }
                 }
             }
-            /* row_sum += weight; weight_2 = score * (((q_tile * 0.125f) * k) * exp2(((log_decay_q_tile - log_decay_k) +
-               (log_decay_q_low_tile  ... */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t d = 0; d < 64; d++) {
-                    vec_any row_sum_in = (vec_any){0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_any(weight + d * 256 + j * 16 + i);
-                        store_any(weight_2 + d * 256 + j * 16 + i, load_any(score + j * 16 + i) * (((load_any(q_tile + d
-                            * 16 + i) * 0.125f) * (k[(j0 + j) * k_row + d])) * exp2_any(((load_any(log_decay_q_tile + d
-                            * 16 + i) - (log_decay_k[(j0 + j) * log_decay_k_row + d])) + (load_any(log_decay_q_low_tile
-                            + d * 16 + i) - (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f)));
+            if (!((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                   log_decay_k_low)) * 1.442695f)) * 0.125f ... */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t d = 0; d < 64; d++) {
+                        vec_any row_sum_in = (vec_any){0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_any score_15 = load_any(score + j * 16 + i);
+                            const float k_16 = k[(j0 + j) * k_row + d];
+                            const vec_any t_17 = exp2_any(((load_any(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 +
+                                j) * log_decay_k_row + d])) + (load_any(log_decay_q_low_tile + d * 16 + i) -
+                                (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
+                            const vec_any weight_new18 = score_15 * ((k_16 * t_17) * 0.125f);
+                            store_any(weight + d * 256 + j * 16 + i, weight_new18);
+                            row_sum_in += weight_new18;
+                            store_any(weight_2 + d * 256 + j * 16 + i, score_15 * (((load_any(q_tile + d * 16 + i) *
+                                0.125f) * k_16) * t_17));
+                        }
+                        add_any(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_any(1));
                     }
-                    add_any(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, splat_any(1));
                 }
             }
             if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 if (dlog_decay_q) {
                     /* weight_2 = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight_2, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_11 = (i0 + i + lane_any) + query_start;
+                        const ints_any t_19 = (i0 + i + lane_any) + query_start;
                         for (int64_t d = 0; d < 64; d++)
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 store_any(weight_2 + d * 256 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <=
-                                    t_11) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any),
+                                    t_19) & (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any),
                                     load_any(weight_2 + d * 256 + j * 16 + i), splat_any(0.0f)));
                             }
                     }

@@ -790,37 +790,39 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, key, query_2, score);
             /* score_2[j][i] = sum over c of key_wk * query_5 */
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_wk, query_5, score_2);
-            /* score = score + score_2 */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) + load_v4(score_2 + j * 32 + i));
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score + score_2, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_19 = (i0 + i + lane_v4) + query_start;
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_19, mask_v4),
-                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                        const vec_v4 score_20 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new21 = pick_v4(__builtin_convertvector((j0 + j) <= t_19, mask_v4),
+                            score_20 + load_v4(score_2 + j * 32 + i), splat_v4(0.0f));
+                        store_v4(score + j * 32 + i, score_new21);
+                        row_sum_in += score_new21;
                     }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    row_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score + score_2; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                    vec_v4 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 32 + i);
+                        row_sum_in[vector] = (vec_v4){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            const vec_v4 score_22 = load_v4(score + j * 32 + i);
+                            const vec_v4 score_new23 = score_22 + load_v4(score_2 + j * 32 + i);
+                            store_v4(score + j * 32 + i, score_new23);
+                            row_sum_in[vector] += score_new23;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -847,11 +849,11 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_20 = load_v4(row_sum + i);
-                const mask_v4 t_21 = row_sum_20 == 0.0f;
+                const vec_v4 row_sum_24 = load_v4(row_sum + i);
+                const mask_v4 t_25 = row_sum_24 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_21, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_20));
+                    store_v4(result + e * 32 + i, pick_v4(t_25, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_24));
                 }
             }
             /* out = result, transposed back */
@@ -1338,38 +1340,41 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 dot7_v4(round_up(i1 - i0, 16), j1 - j0, key_4, query, score);
                 /* score_2[j][i] = sum over c of key_wk_2 * query_wq */
                 dot7_v4(round_up(i1 - i0, 16), j1 - j0, key_wk_2, query_wq, score_2);
-                /* score = score + score_2 */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) + load_v4(score_2 + j * 32 + i));
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score + score_2, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const ints_v4 t_33 = (i0 + i + lane_v4) + query_start;
+                        vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_33) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4), load_v4(score + j * 32 + i),
-                                splat_v4(0.0f)));
+                            const vec_v4 score_34 = load_v4(score + j * 32 + i);
+                            const vec_v4 score_new35 = pick_v4(__builtin_convertvector(((j0 + j) <= t_33) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v4),
+                                score_34 + load_v4(score_2 + j * 32 + i), splat_v4(0.0f));
+                            store_v4(score + j * 32 + i, score_new35);
+                            row_sum_in += score_new35;
                         }
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                    vec_v4 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score + score_2; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                        vec_v4 row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 32 + i);
+                            row_sum_in[vector] = (vec_v4){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                const vec_v4 score_36 = load_v4(score + j * 32 + i);
+                                const vec_v4 score_new37 = score_36 + load_v4(score_2 + j * 32 + i);
+                                store_v4(score + j * 32 + i, score_new37);
+                                row_sum_in[vector] += score_new37;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -1379,10 +1384,10 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[2] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_34 = (chunk * 32) <= (j0 + j);
+                        const int t_38 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
-                                & (-(int64_t)t_34), mask_v4);
+                                & (-(int64_t)t_38), mask_v4);
                         }
                         add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                     }
@@ -1392,11 +1397,11 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_35 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
-                const mask_v4 t_36 = t_35 == 0.0f;
+                const vec_v4 t_39 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                const mask_v4 t_40 = t_39 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 32 + i, pick_v4(t_36, splat_v4(0.0f),
-                        (load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i)) / t_35));
+                    store_v4(sum + e * 32 + i, pick_v4(t_40, splat_v4(0.0f),
+                        (load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i)) / t_39));
                 }
             }
             /* out = sum, transposed back */
@@ -2060,37 +2065,39 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, key, query_2, score);
             /* score_2[j][i] = sum over c of key_wk * query_5 */
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_wk, query_5, score_2);
-            /* score = score + score_2 */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) + load_v3(score_2 + j * 16 + i));
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score + score_2, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_19 = (i0 + i + lane_v3) + query_start;
+                    vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_19, mask_v3),
-                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                        const vec_v3 score_20 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new21 = pick_v3(__builtin_convertvector((j0 + j) <= t_19, mask_v3),
+                            score_20 + load_v3(score_2 + j * 16 + i), splat_v3(0.0f));
+                        store_v3(score + j * 16 + i, score_new21);
+                        row_sum_in += score_new21;
                     }
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score + score_2; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_v3){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            const vec_v3 score_22 = load_v3(score + j * 16 + i);
+                            const vec_v3 score_new23 = score_22 + load_v3(score_2 + j * 16 + i);
+                            store_v3(score + j * 16 + i, score_new23);
+                            row_sum_in[vector] += score_new23;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -2117,11 +2124,11 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_20 = load_v3(row_sum + i);
-                const mask_v3 t_21 = row_sum_20 == 0.0f;
+                const vec_v3 row_sum_24 = load_v3(row_sum + i);
+                const mask_v3 t_25 = row_sum_24 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_21, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_20));
+                    store_v3(result + e * 16 + i, pick_v3(t_25, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_24));
                 }
             }
             /* out = result, transposed back */
@@ -2608,38 +2615,41 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 dot8_v3(round_up(i1 - i0, 8), j1 - j0, key_4, query, score);
                 /* score_2[j][i] = sum over c of key_wk_2 * query_wq */
                 dot8_v3(round_up(i1 - i0, 8), j1 - j0, key_wk_2, query_wq, score_2);
-                /* score = score + score_2 */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) + load_v3(score_2 + j * 32 + i));
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score + score_2, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const ints_v3 t_33 = (i0 + i + lane_v3) + query_start;
+                        vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 32 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_33) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3), load_v3(score + j * 32 + i),
-                                splat_v3(0.0f)));
+                            const vec_v3 score_34 = load_v3(score + j * 32 + i);
+                            const vec_v3 score_new35 = pick_v3(__builtin_convertvector(((j0 + j) <= t_33) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_v3),
+                                score_34 + load_v3(score_2 + j * 32 + i), splat_v3(0.0f));
+                            store_v3(score + j * 32 + i, score_new35);
+                            row_sum_in += score_new35;
                         }
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score + score_2; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 32 + i);
+                            row_sum_in[vector] = (vec_v3){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                const vec_v3 score_36 = load_v3(score + j * 32 + i);
+                                const vec_v3 score_new37 = score_36 + load_v3(score_2 + j * 32 + i);
+                                store_v3(score + j * 32 + i, score_new37);
+                                row_sum_in[vector] += score_new37;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -2649,10 +2659,10 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[4] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_34 = (chunk * 32) <= (j0 + j);
+                        const int t_38 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
-                                & (-(int64_t)t_34), mask_v3);
+                                & (-(int64_t)t_38), mask_v3);
                         }
                         add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                     }
@@ -2662,11 +2672,11 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_35 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
-                const mask_v3 t_36 = t_35 == 0.0f;
+                const vec_v3 t_39 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                const mask_v3 t_40 = t_39 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 32 + i, pick_v3(t_36, splat_v3(0.0f),
-                        (load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i)) / t_35));
+                    store_v3(sum + e * 32 + i, pick_v3(t_40, splat_v3(0.0f),
+                        (load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i)) / t_39));
                 }
             }
             /* out = sum, transposed back */
@@ -3320,37 +3330,39 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             dot2_any(round_up(i1 - i0, 4), j1 - j0, key, query_2, score);
             /* score_2[j][i] = sum over c of key_wk * query_5 */
             dot2_any(round_up(i1 - i0, 4), j1 - j0, key_wk, query_5, score_2);
-            /* score = score + score_2 */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(score + j * 16 + i, load_any(score + j * 16 + i) + load_any(score_2 + j * 16 + i));
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score + score_2, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_19 = (i0 + i + lane_any) + query_start;
+                    vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_19, mask_any),
-                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                        const vec_any score_20 = load_any(score + j * 16 + i);
+                        const vec_any score_new21 = pick_any(__builtin_convertvector((j0 + j) <= t_19, mask_any),
+                            score_20 + load_any(score_2 + j * 16 + i), splat_any(0.0f));
+                        store_any(score + j * 16 + i, score_new21);
+                        row_sum_in += score_new21;
                     }
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score + score_2; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] += load_any(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_any){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            const vec_any score_22 = load_any(score + j * 16 + i);
+                            const vec_any score_new23 = score_22 + load_any(score_2 + j * 16 + i);
+                            store_any(score + j * 16 + i, score_new23);
+                            row_sum_in[vector] += score_new23;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -3377,11 +3389,11 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_20 = load_any(row_sum + i);
-                const mask_any t_21 = row_sum_20 == 0.0f;
+                const vec_any row_sum_24 = load_any(row_sum + i);
+                const mask_any t_25 = row_sum_24 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_21, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_20));
+                    store_any(result + e * 16 + i, pick_any(t_25, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_24));
                 }
             }
             /* out = result, transposed back */
@@ -3867,39 +3879,41 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 dot8_any(round_up(i1 - i0, 4), j1 - j0, key_4, query, score);
                 /* score_2[j][i] = sum over c of key_wk_2 * query_wq */
                 dot8_any(round_up(i1 - i0, 4), j1 - j0, key_wk_2, query_wq, score_2);
-                /* score = score + score_2 */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            store_any(score + j * 32 + i, load_any(score + j * 32 + i) + load_any(score_2 + j * 32 +
-                                i));
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score + score_2, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const ints_any t_33 = (i0 + i + lane_any) + query_start;
+                        vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 32 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_33) &
-                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any), load_any(score + j * 32 + i),
-                                splat_any(0.0f)));
+                            const vec_any score_34 = load_any(score + j * 32 + i);
+                            const vec_any score_new35 = pick_any(__builtin_convertvector(((j0 + j) <= t_33) &
+                                (-(int64_t)((chunk * 32) <= (j0 + j))), mask_any),
+                                score_34 + load_any(score_2 + j * 32 + i), splat_any(0.0f));
+                            store_any(score + j * 32 + i, score_new35);
+                            row_sum_in += score_new35;
                         }
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score + score_2; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 32 + i);
+                            row_sum_in[vector] = (vec_any){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                const vec_any score_36 = load_any(score + j * 32 + i);
+                                const vec_any score_new37 = score_36 + load_any(score_2 + j * 32 + i);
+                                store_any(score + j * 32 + i, score_new37);
+                                row_sum_in[vector] += score_new37;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -3909,10 +3923,10 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[8] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_34 = (chunk * 32) <= (j0 + j);
+                        const int t_38 = (chunk * 32) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
-                                & (-(int64_t)t_34), mask_any);
+                                & (-(int64_t)t_38), mask_any);
                         }
                         add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                     }
@@ -3922,11 +3936,11 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
                (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_35 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
-                const mask_any t_36 = t_35 == 0.0f;
+                const vec_any t_39 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                const mask_any t_40 = t_39 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 32 + i, pick_any(t_36, splat_any(0.0f),
-                        (load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i)) / t_35));
+                    store_any(sum + e * 32 + i, pick_any(t_40, splat_any(0.0f),
+                        (load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i)) / t_39));
                 }
             }
             /* out = sum, transposed back */

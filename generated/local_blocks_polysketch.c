@@ -740,45 +740,48 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query */
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_g1, query, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 score_0 = load_v4(score + j * 32 + i);
-                        store_v4(score + j * 32 + i, score_0 * score_0);
-                    }
-                }
-            }
             if ((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 1985)) || (min(i0 + query_start + 1,
                 i0 + query_start - floor_mod(i0 + query_start, 64) + 64) < j1)) { /* the tile is partly outside the mask
                 */
                 /* score = select((j <= (i + query_start)) && ((((((i + query_start) - floormod(i + query_start,
                    64)) / 64) + -31) <= ((j - floormo ... */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_1 = (i0 + i + lane_v4) + query_start;
-                    const ints_v4 r2 = t_1 % 64;
-                    const ints_v4 t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
-                    const ints_v4 t_4 = t_3 + (-31);
+                    const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 r1 = t_0 % 64;
+                    const ints_v4 t_2 = (t_0 - (r1 + (((r1 != 0) & ((r1 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_v4 t_3 = t_2 + (-31);
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const int64_t t_5 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_1) & ((t_4 <= t_5) &
-                            (t_5 <= t_3)), mask_v4), load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                        const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                        const vec_v4 score_5 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new6 = pick_v4(__builtin_convertvector(((j0 + j) <= t_0) & ((t_3 <= t_4) &
+                            (t_4 <= t_2)), mask_v4), score_5 * score_5, splat_v4(0.0f));
+                        store_v4(score + j * 32 + i, score_new6);
+                        row_sum_in += score_new6;
                     }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    row_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 1985)) || (min(i0 + query_start + 1,
+                i0 + query_start - floor_mod(i0 + query_start, 64) + 64) < j1))) { /* the tile is wholly inside the mask
+                */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                    vec_v4 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 32 + i);
+                        row_sum_in[vector] = (vec_v4){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            const vec_v4 score_7 = load_v4(score + j * 32 + i);
+                            const vec_v4 score_new8 = score_7 * score_7;
+                            store_v4(score + j * 32 + i, score_new8);
+                            row_sum_in[vector] += score_new8;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -790,13 +793,13 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[2] = {0};
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_9 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    const int64_t t_12 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
-                        const ints_v4 r7 = t_6 % 64;
-                        const ints_v4 t_8 = (t_6 - (r7 + (((r7 != 0) & ((r7 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_6) & (((t_8 + (-31)) <= t_9) & (t_9
-                            <= t_8)), mask_v4);
+                        const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 r10 = t_9 % 64;
+                        const ints_v4 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_9) & (((t_11 + (-31)) <= t_12) &
+                            (t_12 <= t_11)), mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
                 }
@@ -811,10 +814,10 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_10 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_11 = t_10 == 0.0f;
+                const vec_v4 t_13 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_14 = t_13 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_10));
+                    store_v4(result + e * 32 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_13));
                 }
             }
             /* out = result, transposed back */
@@ -1109,39 +1112,40 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                 }
                 /* score[j][i] = sum over r of key_g1_2 * query_g1 */
                 dot8_v4(round_up(i1 - i0, 16), j1 - j0, key_g1_2, query_g1, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 score_1 = load_v4(score + j * 64 + i);
-                            store_v4(score + j * 64 + i, score_1 * score_1);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 t_1 = (i0 + i + lane_v4) + query_start;
+                        vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_2) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
-                                splat_v4(0.0f)));
+                            const vec_v4 score_2 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_new3 = pick_v4(__builtin_convertvector(((j0 + j) <= t_1) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), score_2 * score_2, splat_v4(0.0f));
+                            store_v4(score + j * 64 + i, score_new3);
+                            row_sum_in += score_new3;
                         }
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_in[4];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v4){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                const vec_v4 score_4 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_new5 = score_4 * score_4;
+                                store_v4(score + j * 64 + i, score_new5);
+                                row_sum_in[vector] += score_new5;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -1151,10 +1155,10 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_3 = (chunk * 64) <= (j0 + j);
+                        const int t_6 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
-                                & (-(int64_t)t_3), mask_v4);
+                                & (-(int64_t)t_6), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -1164,11 +1168,11 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_4 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
-                const mask_v4 t_5 = t_4 == 0.0f;
+                const vec_v4 t_7 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
+                const mask_v4 t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_5, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_4));
+                    store_v4(sum + e * 64 + i, pick_v4(t_8, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_7));
                 }
             }
             /* out = sum, transposed back */
@@ -2068,45 +2072,48 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query */
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_g1, query, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 score_0 = load_v3(score + j * 16 + i);
-                        store_v3(score + j * 16 + i, score_0 * score_0);
-                    }
-                }
-            }
             if ((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 1985)) || (min(i0 + query_start + 1,
                 i0 + query_start - floor_mod(i0 + query_start, 64) + 64) < j1)) { /* the tile is partly outside the mask
                 */
                 /* score = select((j <= (i + query_start)) && ((((((i + query_start) - floormod(i + query_start,
                    64)) / 64) + -31) <= ((j - floormo ... */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_1 = (i0 + i + lane_v3) + query_start;
-                    const ints_v3 r2 = t_1 % 64;
-                    const ints_v3 t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
-                    const ints_v3 t_4 = t_3 + (-31);
+                    const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 r1 = t_0 % 64;
+                    const ints_v3 t_2 = (t_0 - (r1 + (((r1 != 0) & ((r1 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_v3 t_3 = t_2 + (-31);
+                    vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const int64_t t_5 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_1) & ((t_4 <= t_5) &
-                            (t_5 <= t_3)), mask_v3), load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                        const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                        const vec_v3 score_5 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new6 = pick_v3(__builtin_convertvector(((j0 + j) <= t_0) & ((t_3 <= t_4) &
+                            (t_4 <= t_2)), mask_v3), score_5 * score_5, splat_v3(0.0f));
+                        store_v3(score + j * 16 + i, score_new6);
+                        row_sum_in += score_new6;
                     }
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 1985)) || (min(i0 + query_start + 1,
+                i0 + query_start - floor_mod(i0 + query_start, 64) + 64) < j1))) { /* the tile is wholly inside the mask
+                */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_v3){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            const vec_v3 score_7 = load_v3(score + j * 16 + i);
+                            const vec_v3 score_new8 = score_7 * score_7;
+                            store_v3(score + j * 16 + i, score_new8);
+                            row_sum_in[vector] += score_new8;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -2118,13 +2125,13 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[2] = {0};
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_9 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    const int64_t t_12 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
-                        const ints_v3 r7 = t_6 % 64;
-                        const ints_v3 t_8 = (t_6 - (r7 + (((r7 != 0) & ((r7 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_6) & (((t_8 + (-31)) <= t_9) & (t_9 <=
-                            t_8)), mask_v3);
+                        const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 r10 = t_9 % 64;
+                        const ints_v3 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_9) & (((t_11 + (-31)) <= t_12) & (t_12
+                            <= t_11)), mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -2139,10 +2146,10 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_10 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_11 = t_10 == 0.0f;
+                const vec_v3 t_13 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_14 = t_13 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_10));
+                    store_v3(result + e * 16 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_13));
                 }
             }
             /* out = result, transposed back */
@@ -2437,39 +2444,40 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                 }
                 /* score[j][i] = sum over r of key_g1_2 * query_g1 */
                 dot8_v3(round_up(i1 - i0, 8), j1 - j0, key_g1_2, query_g1, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 score_1 = load_v3(score + j * 64 + i);
-                            store_v3(score + j * 64 + i, score_1 * score_1);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 t_1 = (i0 + i + lane_v3) + query_start;
+                        vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_2) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
-                                splat_v3(0.0f)));
+                            const vec_v3 score_2 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_new3 = pick_v3(__builtin_convertvector(((j0 + j) <= t_1) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), score_2 * score_2, splat_v3(0.0f));
+                            store_v3(score + j * 64 + i, score_new3);
+                            row_sum_in += score_new3;
                         }
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v3){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                const vec_v3 score_4 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_new5 = score_4 * score_4;
+                                store_v3(score + j * 64 + i, score_new5);
+                                row_sum_in[vector] += score_new5;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -2479,10 +2487,10 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_3 = (chunk * 64) <= (j0 + j);
+                        const int t_6 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
-                                & (-(int64_t)t_3), mask_v3);
+                                & (-(int64_t)t_6), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -2492,11 +2500,11 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_4 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
-                const mask_v3 t_5 = t_4 == 0.0f;
+                const vec_v3 t_7 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
+                const mask_v3 t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_5, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_4));
+                    store_v3(sum + e * 64 + i, pick_v3(t_8, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_7));
                 }
             }
             /* out = sum, transposed back */
@@ -3384,45 +3392,48 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                 /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query */
             dot2_any(round_up(i1 - i0, 4), j1 - j0, key_g1, query, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any score_0 = load_any(score + j * 16 + i);
-                        store_any(score + j * 16 + i, score_0 * score_0);
-                    }
-                }
-            }
             if ((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 1985)) || (min(i0 + query_start + 1,
                 i0 + query_start - floor_mod(i0 + query_start, 64) + 64) < j1)) { /* the tile is partly outside the mask
                 */
                 /* score = select((j <= (i + query_start)) && ((((((i + query_start) - floormod(i + query_start,
                    64)) / 64) + -31) <= ((j - floormo ... */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_1 = (i0 + i + lane_any) + query_start;
-                    const ints_any r2 = t_1 % 64;
-                    const ints_any t_3 = (t_1 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
-                    const ints_any t_4 = t_3 + (-31);
+                    const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                    const ints_any r1 = t_0 % 64;
+                    const ints_any t_2 = (t_0 - (r1 + (((r1 != 0) & ((r1 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_any t_3 = t_2 + (-31);
+                    vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const int64_t t_5 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_1) & ((t_4 <= t_5)
-                            & (t_5 <= t_3)), mask_any), load_any(score + j * 16 + i), splat_any(0.0f)));
+                        const int64_t t_4 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                        const vec_any score_5 = load_any(score + j * 16 + i);
+                        const vec_any score_new6 = pick_any(__builtin_convertvector(((j0 + j) <= t_0) & ((t_3 <= t_4) &
+                            (t_4 <= t_2)), mask_any), score_5 * score_5, splat_any(0.0f));
+                        store_any(score + j * 16 + i, score_new6);
+                        row_sum_in += score_new6;
                     }
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((j0 < (i1 + query_start - floor_mod(i1 + query_start - 1, 64) - 1985)) || (min(i0 + query_start + 1,
+                i0 + query_start - floor_mod(i0 + query_start, 64) + 64) < j1))) { /* the tile is wholly inside the mask
+                */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] += load_any(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_any){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            const vec_any score_7 = load_any(score + j * 16 + i);
+                            const vec_any score_new8 = score_7 * score_7;
+                            store_any(score + j * 16 + i, score_new8);
+                            row_sum_in[vector] += score_new8;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -3434,13 +3445,13 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[4] = {0};
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_9 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    const int64_t t_12 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_6 = (i0 + i + lane_any) + query_start;
-                        const ints_any r7 = t_6 % 64;
-                        const ints_any t_8 = (t_6 - (r7 + (((r7 != 0) & ((r7 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_6) & (((t_8 + (-31)) <= t_9) & (t_9 <=
-                            t_8)), mask_any);
+                        const ints_any t_9 = (i0 + i + lane_any) + query_start;
+                        const ints_any r10 = t_9 % 64;
+                        const ints_any t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_9) & (((t_11 + (-31)) <= t_12) & (t_12
+                            <= t_11)), mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
                 }
@@ -3455,10 +3466,10 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_10 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_11 = t_10 == 0.0f;
+                const vec_any t_13 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_14 = t_13 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 16 + i) / t_10));
+                    store_any(result + e * 16 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 16 + i) / t_13));
                 }
             }
             /* out = result, transposed back */
@@ -3753,39 +3764,40 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 }
                 /* score[j][i] = sum over r of key_g1_2 * query_g1 */
                 dot8_any(round_up(i1 - i0, 4), j1 - j0, key_g1_2, query_g1, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any score_1 = load_any(score + j * 64 + i);
-                            store_any(score + j * 64 + i, score_1 * score_1);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_2 = (i0 + i + lane_any) + query_start;
+                        const ints_any t_1 = (i0 + i + lane_any) + query_start;
+                        vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_2) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
-                                splat_any(0.0f)));
+                            const vec_any score_2 = load_any(score + j * 64 + i);
+                            const vec_any score_new3 = pick_any(__builtin_convertvector(((j0 + j) <= t_1) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), score_2 * score_2, splat_any(0.0f));
+                            store_any(score + j * 64 + i, score_new3);
+                            row_sum_in += score_new3;
                         }
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_any){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                const vec_any score_4 = load_any(score + j * 64 + i);
+                                const vec_any score_new5 = score_4 * score_4;
+                                store_any(score + j * 64 + i, score_new5);
+                                row_sum_in[vector] += score_new5;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -3795,10 +3807,10 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_3 = (chunk * 64) <= (j0 + j);
+                        const int t_6 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
-                                & (-(int64_t)t_3), mask_any);
+                                & (-(int64_t)t_6), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -3808,11 +3820,11 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_4 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
-                const mask_any t_5 = t_4 == 0.0f;
+                const vec_any t_7 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
+                const mask_any t_8 = t_7 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_5, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_4));
+                    store_any(sum + e * 64 + i, pick_any(t_8, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_7));
                 }
             }
             /* out = sum, transposed back */

@@ -868,49 +868,51 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_g1, query_g1, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot3_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
-            const ints_v4 r9 = t_8 % 256;
-            const ints_v4 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_2_11 = load_v4(score_2 + j * 272 + i);
-                const vec_v4 t_12 = score_2_11 * score_2_11;
-                const vec_v4 score_13 = load_v4(score + j * 272 + i);
-                store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_v4), t_12 * t_12, score_13 * score_13));
-            }
-        }
         if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) < j1) { /* the tile is
             partly outside the mask */
             /* score = select((j <= (i + query_start)) && (id(document, b, min(i + query_start,
-               n_k + -1)) == id(document, b, j)), score, 0.0f) */
-            const int64_t t_15 = n_k - 1;
+               n_k + -1)) == id(document, b, j)), select((((i  ... */
+            const int64_t t_9 = n_k - 1;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_14 = (i0 + i + lane_v4) + query_start;
-                ints_v4 id_16 = ((t_14 < t_15) & t_14) | (~(t_14 < t_15) & (t_15 - (ints_v4){0}));
-                for (int lane = 0; lane < 16; lane++) id_16[lane] = id_at(document, id_16[lane], n_k);
-                const ints_v4 t_17 = id_16;
+                const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
+                ints_v4 id_10 = ((t_8 < t_9) & t_8) | (~(t_8 < t_9) & (t_9 - (ints_v4){0}));
+                for (int lane = 0; lane < 16; lane++) id_10[lane] = id_at(document, id_10[lane], n_k);
+                const ints_v4 t_11 = id_10;
+                const ints_v4 r12 = t_8 % 256;
+                const ints_v4 t_13 = (t_8 - (r12 + (((r12 != 0) & ((r12 < 0) != (256 < 0))) & 256))) / 256;
+                vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_14) & (t_17 ==
-                        (document[j0 + j])), mask_v4), load_v4(score + j * 272 + i), splat_v4(0.0f)));
+                    const vec_v4 score_2_14 = load_v4(score_2 + j * 272 + i);
+                    const vec_v4 t_15 = score_2_14 * score_2_14;
+                    const vec_v4 score_16 = load_v4(score + j * 272 + i);
+                    const vec_v4 score_new17 = pick_v4(__builtin_convertvector(((j0 + j) <= t_8) & (t_11 == (document[j0
+                        + j])), mask_v4), pick_v4(__builtin_convertvector(t_13 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v4), t_15 * t_15, score_16 * score_16), splat_v4(0.0f));
+                    store_v4(score + j * 272 + i, score_new17);
+                    row_sum_in += score_new17;
                 }
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
         }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                row_sum_in[vector] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_sum_in[vector] += load_v4(score + j * 272 + i);
+        if (!((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) < j1)) { /* the tile
+            is wholly inside the mask */
+            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_18 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 r19 = t_18 % 256;
+                const ints_v4 t_20 = (t_18 - (r19 + (((r19 != 0) & ((r19 < 0) != (256 < 0))) & 256))) / 256;
+                vec_v4 row_sum_in = (vec_v4){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_2_21 = load_v4(score_2 + j * 272 + i);
+                    const vec_v4 t_22 = score_2_21 * score_2_21;
+                    const vec_v4 score_23 = load_v4(score + j * 272 + i);
+                    const vec_v4 score_new24 = pick_v4(__builtin_convertvector(t_20 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v4), t_22 * t_22, score_23 * score_23);
+                    store_v4(score + j * 272 + i, score_new24);
+                    row_sum_in += score_new24;
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
@@ -921,13 +923,13 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4 in_region[16] = {0};
                 if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_19 = n_k - 1;
-                const int64_t t_21 = document[j0 + j];
+                const int64_t t_26 = n_k - 1;
+                const int64_t t_28 = document[j0 + j];
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_18 = (i0 + i + lane_v4) + query_start;
-                    ints_v4 id_20 = ((t_18 < t_19) & t_18) | (~(t_18 < t_19) & (t_19 - (ints_v4){0}));
-                    for (int lane = 0; lane < 16; lane++) id_20[lane] = id_at(document, id_20[lane], n_k);
-                    in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_18) & (id_20 == t_21), mask_v4);
+                    const ints_v4 t_25 = (i0 + i + lane_v4) + query_start;
+                    ints_v4 id_27 = ((t_25 < t_26) & t_25) | (~(t_25 < t_26) & (t_26 - (ints_v4){0}));
+                    for (int lane = 0; lane < 16; lane++) id_27[lane] = id_at(document, id_27[lane], n_k);
+                    in_region[i / 16] = __builtin_convertvector(((j0 + j) <= t_25) & (id_27 == t_28), mask_v4);
                 }
                 add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, in_region, i1 - i0);
             }
@@ -936,10 +938,10 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_22 = load_v4(row_sum + i) + 1.0f;
-        const mask_v4 t_23 = t_22 == 0.0f;
+        const vec_v4 t_29 = load_v4(row_sum + i) + 1.0f;
+        const mask_v4 t_30 = t_29 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_23, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_22));
+            store_v4(sum + e * 272 + i, pick_v4(t_30, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_29));
         }
     }
     /* out = sum, transposed back */
@@ -1378,46 +1380,49 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot9_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, q_tile, score);
-                /* score = (score * score) * (score * score) */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 score_22 = load_v4(score + j * 64 + i);
-                            const vec_v4 t_23 = score_22 * score_22;
-                            store_v4(score + j * 64 + i, t_23 * t_23);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start
                     + 1) : 0) < j1)) { /* the tile is partly outside the mask */
                     /* score = select(((j <= (i + query_start)) && (id(document, b, min(i + query_start,
                        n_k + -1)) == id(document, b, j))) && ((chunk  ... */
-                    const int64_t t_25 = n_k - 1;
+                    const int64_t t_23 = n_k - 1;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_24 = (i0 + i + lane_v4) + query_start;
-                        ints_v4 id_26 = ((t_24 < t_25) & t_24) | (~(t_24 < t_25) & (t_25 - (ints_v4){0}));
-                        for (int lane = 0; lane < 16; lane++) id_26[lane] = id_at(document, id_26[lane], n_k);
-                        const ints_v4 t_27 = id_26;
+                        const ints_v4 t_22 = (i0 + i + lane_v4) + query_start;
+                        ints_v4 id_24 = ((t_22 < t_23) & t_22) | (~(t_22 < t_23) & (t_23 - (ints_v4){0}));
+                        for (int lane = 0; lane < 16; lane++) id_24[lane] = id_at(document, id_24[lane], n_k);
+                        const ints_v4 t_25 = id_24;
+                        vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((((j0 + j) <= t_24) & (t_27 ==
-                                (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4),
-                                load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                            const vec_v4 score_26 = load_v4(score + j * 64 + i);
+                            const vec_v4 t_27 = score_26 * score_26;
+                            const vec_v4 score_new28 = pick_v4(__builtin_convertvector((((j0 + j) <= t_22) & (t_25 ==
+                                (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), t_27 * t_27,
+                                splat_v4(0.0f));
+                            store_v4(score + j * 64 + i, score_new28);
+                            row_sum_in += score_new28;
                         }
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 +
+                    query_start + 1) : 0) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = (score * score) * (score * score); row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_in[4];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v4){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                const vec_v4 score_29 = load_v4(score + j * 64 + i);
+                                const vec_v4 t_30 = score_29 * score_29;
+                                const vec_v4 score_new31 = t_30 * t_30;
+                                store_v4(score + j * 64 + i, score_new31);
+                                row_sum_in[vector] += score_new31;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -1428,15 +1433,15 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_29 = n_k - 1;
-                        const int64_t t_31 = document[j0 + j];
-                        const int t_32 = (chunk * 256) <= (j0 + j);
+                        const int64_t t_33 = n_k - 1;
+                        const int64_t t_35 = document[j0 + j];
+                        const int t_36 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_28 = (i0 + i + lane_v4) + query_start;
-                            ints_v4 id_30 = ((t_28 < t_29) & t_28) | (~(t_28 < t_29) & (t_29 - (ints_v4){0}));
-                            for (int lane = 0; lane < 16; lane++) id_30[lane] = id_at(document, id_30[lane], n_k);
-                            in_region[i / 16] = __builtin_convertvector((((j0 + j) <= t_28) & (id_30 == t_31)) &
-                                (-(int64_t)t_32), mask_v4);
+                            const ints_v4 t_32 = (i0 + i + lane_v4) + query_start;
+                            ints_v4 id_34 = ((t_32 < t_33) & t_32) | (~(t_32 < t_33) & (t_33 - (ints_v4){0}));
+                            for (int lane = 0; lane < 16; lane++) id_34[lane] = id_at(document, id_34[lane], n_k);
+                            in_region[i / 16] = __builtin_convertvector((((j0 + j) <= t_32) & (id_34 == t_35)) &
+                                (-(int64_t)t_36), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -1445,20 +1450,20 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
             }
             /* sum = select(((row_sum + select(id(document, b, min(i + query_start, n_k + -1)) == id(document, b,
                (chunk * 256) + -1), row_sum_ ... */
-            const int64_t t_33 = n_k - 1;
-            const int64_t t_35 = id_at(document, (chunk * 256) - 1, n_k);
+            const int64_t t_37 = n_k - 1;
+            const int64_t t_39 = id_at(document, (chunk * 256) - 1, n_k);
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                ints_v4 id_34 = ((((i0 + i + lane_v4) + query_start) < t_33) & ((i0 + i + lane_v4) + query_start)) |
-                    (~(((i0 + i + lane_v4) + query_start) < t_33) & (t_33 - (ints_v4){0}));
-                for (int lane = 0; lane < 16; lane++) id_34[lane] = id_at(document, id_34[lane], n_k);
-                const ints_v4 t_36 = id_34 == t_35;
-                const vec_v4 t_37 = (load_v4(row_sum + i) + pick_v4(__builtin_convertvector(t_36, mask_v4),
+                ints_v4 id_38 = ((((i0 + i + lane_v4) + query_start) < t_37) & ((i0 + i + lane_v4) + query_start)) |
+                    (~(((i0 + i + lane_v4) + query_start) < t_37) & (t_37 - (ints_v4){0}));
+                for (int lane = 0; lane < 16; lane++) id_38[lane] = id_at(document, id_38[lane], n_k);
+                const ints_v4 t_40 = id_38 == t_39;
+                const vec_v4 t_41 = (load_v4(row_sum + i) + pick_v4(__builtin_convertvector(t_40, mask_v4),
                     load_v4(row_sum_from_state + i), splat_v4(0.0f))) + 1.0f;
-                const mask_v4 t_38 = t_37 == 0.0f;
+                const mask_v4 t_42 = t_41 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_38, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + pick_v4(__builtin_convertvector(t_36, mask_v4),
-                        load_v4(sum_from_state + e * 64 + i), splat_v4(0.0f))) / t_37));
+                    store_v4(sum + e * 64 + i, pick_v4(t_42, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + pick_v4(__builtin_convertvector(t_40, mask_v4),
+                        load_v4(sum_from_state + e * 64 + i), splat_v4(0.0f))) / t_41));
                 }
             }
             /* out = sum, transposed back */
@@ -2534,49 +2539,51 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_g1, query_g1, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot3_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
-            const ints_v3 r9 = t_8 % 256;
-            const ints_v3 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_2_11 = load_v3(score_2 + j * 272 + i);
-                const vec_v3 t_12 = score_2_11 * score_2_11;
-                const vec_v3 score_13 = load_v3(score + j * 272 + i);
-                store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_v3), t_12 * t_12, score_13 * score_13));
-            }
-        }
         if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) < j1) { /* the tile is
             partly outside the mask */
             /* score = select((j <= (i + query_start)) && (id(document, b, min(i + query_start,
-               n_k + -1)) == id(document, b, j)), score, 0.0f) */
-            const int64_t t_15 = n_k - 1;
+               n_k + -1)) == id(document, b, j)), select((((i  ... */
+            const int64_t t_9 = n_k - 1;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_14 = (i0 + i + lane_v3) + query_start;
-                ints_v3 id_16 = ((t_14 < t_15) & t_14) | (~(t_14 < t_15) & (t_15 - (ints_v3){0}));
-                for (int lane = 0; lane < 8; lane++) id_16[lane] = id_at(document, id_16[lane], n_k);
-                const ints_v3 t_17 = id_16;
+                const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
+                ints_v3 id_10 = ((t_8 < t_9) & t_8) | (~(t_8 < t_9) & (t_9 - (ints_v3){0}));
+                for (int lane = 0; lane < 8; lane++) id_10[lane] = id_at(document, id_10[lane], n_k);
+                const ints_v3 t_11 = id_10;
+                const ints_v3 r12 = t_8 % 256;
+                const ints_v3 t_13 = (t_8 - (r12 + (((r12 != 0) & ((r12 < 0) != (256 < 0))) & 256))) / 256;
+                vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_14) & (t_17 ==
-                        (document[j0 + j])), mask_v3), load_v3(score + j * 272 + i), splat_v3(0.0f)));
+                    const vec_v3 score_2_14 = load_v3(score_2 + j * 272 + i);
+                    const vec_v3 t_15 = score_2_14 * score_2_14;
+                    const vec_v3 score_16 = load_v3(score + j * 272 + i);
+                    const vec_v3 score_new17 = pick_v3(__builtin_convertvector(((j0 + j) <= t_8) & (t_11 == (document[j0
+                        + j])), mask_v3), pick_v3(__builtin_convertvector(t_13 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v3), t_15 * t_15, score_16 * score_16), splat_v3(0.0f));
+                    store_v3(score + j * 272 + i, score_new17);
+                    row_sum_in += score_new17;
                 }
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
         }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                row_sum_in[vector] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] += load_v3(score + j * 272 + i);
+        if (!((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) < j1)) { /* the tile
+            is wholly inside the mask */
+            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_18 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 r19 = t_18 % 256;
+                const ints_v3 t_20 = (t_18 - (r19 + (((r19 != 0) & ((r19 < 0) != (256 < 0))) & 256))) / 256;
+                vec_v3 row_sum_in = (vec_v3){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_2_21 = load_v3(score_2 + j * 272 + i);
+                    const vec_v3 t_22 = score_2_21 * score_2_21;
+                    const vec_v3 score_23 = load_v3(score + j * 272 + i);
+                    const vec_v3 score_new24 = pick_v3(__builtin_convertvector(t_20 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v3), t_22 * t_22, score_23 * score_23);
+                    store_v3(score + j * 272 + i, score_new24);
+                    row_sum_in += score_new24;
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
@@ -2587,13 +2594,13 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v3 in_region[32] = {0};
                 if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_19 = n_k - 1;
-                const int64_t t_21 = document[j0 + j];
+                const int64_t t_26 = n_k - 1;
+                const int64_t t_28 = document[j0 + j];
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_18 = (i0 + i + lane_v3) + query_start;
-                    ints_v3 id_20 = ((t_18 < t_19) & t_18) | (~(t_18 < t_19) & (t_19 - (ints_v3){0}));
-                    for (int lane = 0; lane < 8; lane++) id_20[lane] = id_at(document, id_20[lane], n_k);
-                    in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_18) & (id_20 == t_21), mask_v3);
+                    const ints_v3 t_25 = (i0 + i + lane_v3) + query_start;
+                    ints_v3 id_27 = ((t_25 < t_26) & t_25) | (~(t_25 < t_26) & (t_26 - (ints_v3){0}));
+                    for (int lane = 0; lane < 8; lane++) id_27[lane] = id_at(document, id_27[lane], n_k);
+                    in_region[i / 8] = __builtin_convertvector(((j0 + j) <= t_25) & (id_27 == t_28), mask_v3);
                 }
                 add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, in_region, i1 - i0);
             }
@@ -2602,10 +2609,10 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_22 = load_v3(row_sum + i) + 1.0f;
-        const mask_v3 t_23 = t_22 == 0.0f;
+        const vec_v3 t_29 = load_v3(row_sum + i) + 1.0f;
+        const mask_v3 t_30 = t_29 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_23, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_22));
+            store_v3(sum + e * 272 + i, pick_v3(t_30, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_29));
         }
     }
     /* out = sum, transposed back */
@@ -3044,46 +3051,49 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot9_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
-                /* score = (score * score) * (score * score) */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 score_22 = load_v3(score + j * 64 + i);
-                            const vec_v3 t_23 = score_22 * score_22;
-                            store_v3(score + j * 64 + i, t_23 * t_23);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start
                     + 1) : 0) < j1)) { /* the tile is partly outside the mask */
                     /* score = select(((j <= (i + query_start)) && (id(document, b, min(i + query_start,
                        n_k + -1)) == id(document, b, j))) && ((chunk  ... */
-                    const int64_t t_25 = n_k - 1;
+                    const int64_t t_23 = n_k - 1;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_24 = (i0 + i + lane_v3) + query_start;
-                        ints_v3 id_26 = ((t_24 < t_25) & t_24) | (~(t_24 < t_25) & (t_25 - (ints_v3){0}));
-                        for (int lane = 0; lane < 8; lane++) id_26[lane] = id_at(document, id_26[lane], n_k);
-                        const ints_v3 t_27 = id_26;
+                        const ints_v3 t_22 = (i0 + i + lane_v3) + query_start;
+                        ints_v3 id_24 = ((t_22 < t_23) & t_22) | (~(t_22 < t_23) & (t_23 - (ints_v3){0}));
+                        for (int lane = 0; lane < 8; lane++) id_24[lane] = id_at(document, id_24[lane], n_k);
+                        const ints_v3 t_25 = id_24;
+                        vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((((j0 + j) <= t_24) & (t_27 ==
-                                (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3),
-                                load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                            const vec_v3 score_26 = load_v3(score + j * 64 + i);
+                            const vec_v3 t_27 = score_26 * score_26;
+                            const vec_v3 score_new28 = pick_v3(__builtin_convertvector((((j0 + j) <= t_22) & (t_25 ==
+                                (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), t_27 * t_27,
+                                splat_v3(0.0f));
+                            store_v3(score + j * 64 + i, score_new28);
+                            row_sum_in += score_new28;
                         }
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 +
+                    query_start + 1) : 0) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = (score * score) * (score * score); row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v3){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                const vec_v3 score_29 = load_v3(score + j * 64 + i);
+                                const vec_v3 t_30 = score_29 * score_29;
+                                const vec_v3 score_new31 = t_30 * t_30;
+                                store_v3(score + j * 64 + i, score_new31);
+                                row_sum_in[vector] += score_new31;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -3094,15 +3104,15 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_29 = n_k - 1;
-                        const int64_t t_31 = document[j0 + j];
-                        const int t_32 = (chunk * 256) <= (j0 + j);
+                        const int64_t t_33 = n_k - 1;
+                        const int64_t t_35 = document[j0 + j];
+                        const int t_36 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_28 = (i0 + i + lane_v3) + query_start;
-                            ints_v3 id_30 = ((t_28 < t_29) & t_28) | (~(t_28 < t_29) & (t_29 - (ints_v3){0}));
-                            for (int lane = 0; lane < 8; lane++) id_30[lane] = id_at(document, id_30[lane], n_k);
-                            in_region[i / 8] = __builtin_convertvector((((j0 + j) <= t_28) & (id_30 == t_31)) &
-                                (-(int64_t)t_32), mask_v3);
+                            const ints_v3 t_32 = (i0 + i + lane_v3) + query_start;
+                            ints_v3 id_34 = ((t_32 < t_33) & t_32) | (~(t_32 < t_33) & (t_33 - (ints_v3){0}));
+                            for (int lane = 0; lane < 8; lane++) id_34[lane] = id_at(document, id_34[lane], n_k);
+                            in_region[i / 8] = __builtin_convertvector((((j0 + j) <= t_32) & (id_34 == t_35)) &
+                                (-(int64_t)t_36), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -3111,20 +3121,20 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
             }
             /* sum = select(((row_sum + select(id(document, b, min(i + query_start, n_k + -1)) == id(document, b,
                (chunk * 256) + -1), row_sum_ ... */
-            const int64_t t_33 = n_k - 1;
-            const int64_t t_35 = id_at(document, (chunk * 256) - 1, n_k);
+            const int64_t t_37 = n_k - 1;
+            const int64_t t_39 = id_at(document, (chunk * 256) - 1, n_k);
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                ints_v3 id_34 = ((((i0 + i + lane_v3) + query_start) < t_33) & ((i0 + i + lane_v3) + query_start)) |
-                    (~(((i0 + i + lane_v3) + query_start) < t_33) & (t_33 - (ints_v3){0}));
-                for (int lane = 0; lane < 8; lane++) id_34[lane] = id_at(document, id_34[lane], n_k);
-                const ints_v3 t_36 = id_34 == t_35;
-                const vec_v3 t_37 = (load_v3(row_sum + i) + pick_v3(__builtin_convertvector(t_36, mask_v3),
+                ints_v3 id_38 = ((((i0 + i + lane_v3) + query_start) < t_37) & ((i0 + i + lane_v3) + query_start)) |
+                    (~(((i0 + i + lane_v3) + query_start) < t_37) & (t_37 - (ints_v3){0}));
+                for (int lane = 0; lane < 8; lane++) id_38[lane] = id_at(document, id_38[lane], n_k);
+                const ints_v3 t_40 = id_38 == t_39;
+                const vec_v3 t_41 = (load_v3(row_sum + i) + pick_v3(__builtin_convertvector(t_40, mask_v3),
                     load_v3(row_sum_from_state + i), splat_v3(0.0f))) + 1.0f;
-                const mask_v3 t_38 = t_37 == 0.0f;
+                const mask_v3 t_42 = t_41 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_38, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + pick_v3(__builtin_convertvector(t_36, mask_v3),
-                        load_v3(sum_from_state + e * 64 + i), splat_v3(0.0f))) / t_37));
+                    store_v3(sum + e * 64 + i, pick_v3(t_42, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + pick_v3(__builtin_convertvector(t_40, mask_v3),
+                        load_v3(sum_from_state + e * 64 + i), splat_v3(0.0f))) / t_41));
                 }
             }
             /* out = sum, transposed back */
@@ -4183,49 +4193,51 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         dot1_any(round_up(i1 - i0, 4), j1 - j0, key_g1, query_g1, score);
         /* score_2[j][i] = sum over d of k_tile * q_tile */
         dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_8 = (i0 + i + lane_any) + query_start;
-            const ints_any r9 = t_8 % 256;
-            const ints_any t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_2_11 = load_any(score_2 + j * 144 + i);
-                const vec_any t_12 = score_2_11 * score_2_11;
-                const vec_any score_13 = load_any(score + j * 144 + i);
-                store_any(score + j * 144 + i, pick_any(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_any), t_12 * t_12, score_13 * score_13));
-            }
-        }
         if ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) < j1) { /* the tile is
             partly outside the mask */
             /* score = select((j <= (i + query_start)) && (id(document, b, min(i + query_start,
-               n_k + -1)) == id(document, b, j)), score, 0.0f) */
-            const int64_t t_15 = n_k - 1;
+               n_k + -1)) == id(document, b, j)), select((((i  ... */
+            const int64_t t_9 = n_k - 1;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_14 = (i0 + i + lane_any) + query_start;
-                ints_any id_16 = ((t_14 < t_15) & t_14) | (~(t_14 < t_15) & (t_15 - (ints_any){0}));
-                for (int lane = 0; lane < 4; lane++) id_16[lane] = id_at(document, id_16[lane], n_k);
-                const ints_any t_17 = id_16;
+                const ints_any t_8 = (i0 + i + lane_any) + query_start;
+                ints_any id_10 = ((t_8 < t_9) & t_8) | (~(t_8 < t_9) & (t_9 - (ints_any){0}));
+                for (int lane = 0; lane < 4; lane++) id_10[lane] = id_at(document, id_10[lane], n_k);
+                const ints_any t_11 = id_10;
+                const ints_any r12 = t_8 % 256;
+                const ints_any t_13 = (t_8 - (r12 + (((r12 != 0) & ((r12 < 0) != (256 < 0))) & 256))) / 256;
+                vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_14) & (t_17 ==
-                        (document[j0 + j])), mask_any), load_any(score + j * 144 + i), splat_any(0.0f)));
+                    const vec_any score_2_14 = load_any(score_2 + j * 144 + i);
+                    const vec_any t_15 = score_2_14 * score_2_14;
+                    const vec_any score_16 = load_any(score + j * 144 + i);
+                    const vec_any score_new17 = pick_any(__builtin_convertvector(((j0 + j) <= t_8) & (t_11 ==
+                        (document[j0 + j])), mask_any), pick_any(__builtin_convertvector(t_13 == (((j0 + j) -
+                        floor_mod(j0 + j, 256)) / 256), mask_any), t_15 * t_15, score_16 * score_16), splat_any(0.0f));
+                    store_any(score + j * 144 + i, score_new17);
+                    row_sum_in += score_new17;
                 }
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
         }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                row_sum_in[vector] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] += load_any(score + j * 144 + i);
+        if (!((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start + 1) : 0) < j1)) { /* the tile
+            is wholly inside the mask */
+            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_18 = (i0 + i + lane_any) + query_start;
+                const ints_any r19 = t_18 % 256;
+                const ints_any t_20 = (t_18 - (r19 + (((r19 != 0) & ((r19 < 0) != (256 < 0))) & 256))) / 256;
+                vec_any row_sum_in = (vec_any){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_2_21 = load_any(score_2 + j * 144 + i);
+                    const vec_any t_22 = score_2_21 * score_2_21;
+                    const vec_any score_23 = load_any(score + j * 144 + i);
+                    const vec_any score_new24 = pick_any(__builtin_convertvector(t_20 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_any), t_22 * t_22, score_23 * score_23);
+                    store_any(score + j * 144 + i, score_new24);
+                    row_sum_in += score_new24;
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
         }
         /* sum[e][i] += sum over j of v * score */
@@ -4236,13 +4248,13 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_any in_region[32] = {0};
                 if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_19 = n_k - 1;
-                const int64_t t_21 = document[j0 + j];
+                const int64_t t_26 = n_k - 1;
+                const int64_t t_28 = document[j0 + j];
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_18 = (i0 + i + lane_any) + query_start;
-                    ints_any id_20 = ((t_18 < t_19) & t_18) | (~(t_18 < t_19) & (t_19 - (ints_any){0}));
-                    for (int lane = 0; lane < 4; lane++) id_20[lane] = id_at(document, id_20[lane], n_k);
-                    in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_18) & (id_20 == t_21), mask_any);
+                    const ints_any t_25 = (i0 + i + lane_any) + query_start;
+                    ints_any id_27 = ((t_25 < t_26) & t_25) | (~(t_25 < t_26) & (t_26 - (ints_any){0}));
+                    for (int lane = 0; lane < 4; lane++) id_27[lane] = id_at(document, id_27[lane], n_k);
+                    in_region[i / 4] = __builtin_convertvector(((j0 + j) <= t_25) & (id_27 == t_28), mask_any);
                 }
                 add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, in_region, i1 - i0);
             }
@@ -4251,10 +4263,10 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
     }
     /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_22 = load_any(row_sum + i) + 1.0f;
-        const mask_any t_23 = t_22 == 0.0f;
+        const vec_any t_29 = load_any(row_sum + i) + 1.0f;
+        const mask_any t_30 = t_29 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_23, splat_any(0.0f), load_any(sum + e * 144 + i) / t_22));
+            store_any(sum + e * 144 + i, pick_any(t_30, splat_any(0.0f), load_any(sum + e * 144 + i) / t_29));
         }
     }
     /* out = sum, transposed back */
@@ -4693,46 +4705,49 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot8_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
-                /* score = (score * score) * (score * score) */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any score_22 = load_any(score + j * 64 + i);
-                            const vec_any t_23 = score_22 * score_22;
-                            store_any(score + j * 64 + i, t_23 * t_23);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 + query_start
                     + 1) : 0) < j1)) { /* the tile is partly outside the mask */
                     /* score = select(((j <= (i + query_start)) && (id(document, b, min(i + query_start,
                        n_k + -1)) == id(document, b, j))) && ((chunk  ... */
-                    const int64_t t_25 = n_k - 1;
+                    const int64_t t_23 = n_k - 1;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_24 = (i0 + i + lane_any) + query_start;
-                        ints_any id_26 = ((t_24 < t_25) & t_24) | (~(t_24 < t_25) & (t_25 - (ints_any){0}));
-                        for (int lane = 0; lane < 4; lane++) id_26[lane] = id_at(document, id_26[lane], n_k);
-                        const ints_any t_27 = id_26;
+                        const ints_any t_22 = (i0 + i + lane_any) + query_start;
+                        ints_any id_24 = ((t_22 < t_23) & t_22) | (~(t_22 < t_23) & (t_23 - (ints_any){0}));
+                        for (int lane = 0; lane < 4; lane++) id_24[lane] = id_at(document, id_24[lane], n_k);
+                        const ints_any t_25 = id_24;
+                        vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector((((j0 + j) <= t_24) & (t_27
-                                == (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any),
-                                load_any(score + j * 64 + i), splat_any(0.0f)));
+                            const vec_any score_26 = load_any(score + j * 64 + i);
+                            const vec_any t_27 = score_26 * score_26;
+                            const vec_any score_new28 = pick_any(__builtin_convertvector((((j0 + j) <= t_22) & (t_25 ==
+                                (document[j0 + j]))) & (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), t_27 * t_27,
+                                splat_any(0.0f));
+                            store_any(score + j * 64 + i, score_new28);
+                            row_sum_in += score_new28;
                         }
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 256)) || ((((ids_0.max <= ids_1.min) && (ids_1.max <= ids_0.min)) ? (i0 +
+                    query_start + 1) : 0) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = (score * score) * (score * score); row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_any){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                const vec_any score_29 = load_any(score + j * 64 + i);
+                                const vec_any t_30 = score_29 * score_29;
+                                const vec_any score_new31 = t_30 * t_30;
+                                store_any(score + j * 64 + i, score_new31);
+                                row_sum_in[vector] += score_new31;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -4743,15 +4758,15 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_29 = n_k - 1;
-                        const int64_t t_31 = document[j0 + j];
-                        const int t_32 = (chunk * 256) <= (j0 + j);
+                        const int64_t t_33 = n_k - 1;
+                        const int64_t t_35 = document[j0 + j];
+                        const int t_36 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_28 = (i0 + i + lane_any) + query_start;
-                            ints_any id_30 = ((t_28 < t_29) & t_28) | (~(t_28 < t_29) & (t_29 - (ints_any){0}));
-                            for (int lane = 0; lane < 4; lane++) id_30[lane] = id_at(document, id_30[lane], n_k);
-                            in_region[i / 4] = __builtin_convertvector((((j0 + j) <= t_28) & (id_30 == t_31)) &
-                                (-(int64_t)t_32), mask_any);
+                            const ints_any t_32 = (i0 + i + lane_any) + query_start;
+                            ints_any id_34 = ((t_32 < t_33) & t_32) | (~(t_32 < t_33) & (t_33 - (ints_any){0}));
+                            for (int lane = 0; lane < 4; lane++) id_34[lane] = id_at(document, id_34[lane], n_k);
+                            in_region[i / 4] = __builtin_convertvector((((j0 + j) <= t_32) & (id_34 == t_35)) &
+                                (-(int64_t)t_36), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -4760,20 +4775,20 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
             }
             /* sum = select(((row_sum + select(id(document, b, min(i + query_start, n_k + -1)) == id(document, b,
                (chunk * 256) + -1), row_sum_ ... */
-            const int64_t t_33 = n_k - 1;
-            const int64_t t_35 = id_at(document, (chunk * 256) - 1, n_k);
+            const int64_t t_37 = n_k - 1;
+            const int64_t t_39 = id_at(document, (chunk * 256) - 1, n_k);
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                ints_any id_34 = ((((i0 + i + lane_any) + query_start) < t_33) & ((i0 + i + lane_any) + query_start)) |
-                    (~(((i0 + i + lane_any) + query_start) < t_33) & (t_33 - (ints_any){0}));
-                for (int lane = 0; lane < 4; lane++) id_34[lane] = id_at(document, id_34[lane], n_k);
-                const ints_any t_36 = id_34 == t_35;
-                const vec_any t_37 = (load_any(row_sum + i) + pick_any(__builtin_convertvector(t_36, mask_any),
+                ints_any id_38 = ((((i0 + i + lane_any) + query_start) < t_37) & ((i0 + i + lane_any) + query_start)) |
+                    (~(((i0 + i + lane_any) + query_start) < t_37) & (t_37 - (ints_any){0}));
+                for (int lane = 0; lane < 4; lane++) id_38[lane] = id_at(document, id_38[lane], n_k);
+                const ints_any t_40 = id_38 == t_39;
+                const vec_any t_41 = (load_any(row_sum + i) + pick_any(__builtin_convertvector(t_40, mask_any),
                     load_any(row_sum_from_state + i), splat_any(0.0f))) + 1.0f;
-                const mask_any t_38 = t_37 == 0.0f;
+                const mask_any t_42 = t_41 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_38, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + pick_any(__builtin_convertvector(t_36, mask_any),
-                        load_any(sum_from_state + e * 64 + i), splat_any(0.0f))) / t_37));
+                    store_any(sum + e * 64 + i, pick_any(t_42, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + pick_any(__builtin_convertvector(t_40, mask_any),
+                        load_any(sum_from_state + e * 64 + i), splat_any(0.0f))) / t_41));
                 }
             }
             /* out = sum, transposed back */

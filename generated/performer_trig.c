@@ -852,46 +852,37 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_sin, query_sin, score);
             /* score_2[j][i] = sum over c of key_w * query_cos */
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_w, query_cos, score_2);
-            /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_10 = load_v4(query_sum + i) * 0.7213475f;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 32 + i, t_10 + (key_sum[j] * 0.7213475f));
-                }
-            }
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight = select(j <= (i + query_start), weight, -INFINITY) */
+                /* weight = select(j <= (i + query_start), (query_sum * 0.7213475f) + (key_sum * 0.7213475f),
+                   -INFINITY); row_max max= weight */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_11 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
+                    const vec_v4 t_11 = load_v4(query_sum + i) * 0.7213475f;
+                    vec_v4 row_max_in = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
-                            load_v4(weight + j * 32 + i), splat_v4(-INFINITY)));
+                        const vec_v4 weight_new12 = pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
+                            t_11 + (key_sum[j] * 0.7213475f), splat_v4(-INFINITY));
+                        store_v4(weight + j * 32 + i, weight_new12);
+                        row_max_in = max_v4(row_max_in, weight_new12);
                     }
+                    store_v4(row_max + i, row_max_in);
                 }
             }
-            /* row_max max= weight */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_v4(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain],
-                                load_v4(weight + j * 32 + i));
-                        }
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f); row_max max= weight */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_13 = load_v4(query_sum + i) * 0.7213475f;
+                    vec_v4 row_max_in = load_v4(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 weight_new14 = t_13 + (key_sum[j] * 0.7213475f);
+                        store_v4(weight + j * 32 + i, weight_new14);
+                        row_max_in = max_v4(row_max_in, weight_new14);
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
-                        row_max_in[vector][1])));
+                    store_v4(row_max + i, row_max_in);
                 }
             }
             /* old_max = exp2(old_max - row_max) */
@@ -900,27 +891,27 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
             /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_12 = load_v4(row_max + i);
+                const vec_v4 row_max_15 = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, exp2_v4(load_v4(weight + j * 32 + i) - row_max_12) * ((load_v4(score +
+                    store_v4(score + j * 32 + i, exp2_v4(load_v4(weight + j * 32 + i) - row_max_15) * ((load_v4(score +
                         j * 32 + i) + load_v4(score_2 + j * 32 + i)) * 0.00390625f));
                 }
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_13 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_16 = (i0 + i + lane_v4) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_13, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(0.0f)));
                     }
                 }
             }
             /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_14 = load_v4(old_max + i);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_14);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_14);
+                const vec_v4 old_max_17 = load_v4(old_max + i);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_17);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_17);
             }
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
@@ -961,11 +952,11 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_15 = load_v4(row_sum + i);
-                const mask_v4 t_16 = row_sum_15 == 0.0f;
+                const vec_v4 row_sum_18 = load_v4(row_sum + i);
+                const mask_v4 t_19 = row_sum_18 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_16, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_15));
+                    store_v4(result + e * 32 + i, pick_v4(t_19, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_18));
                 }
             }
             /* out = result, transposed back */
@@ -1220,7 +1211,7 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
     float *const row_sum_from_state = (float *)(void *)(part->work + 328448); /* [i: 64] */
     float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
-    float *const old_max = (float *)(void *)(part->work + 131328); /* [i: 64] */
+    float *const old_max = (float *)(void *)(part->work + 147968); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 329216); /* [i: 64] */
     float *const sum_from_state = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
@@ -1382,41 +1373,38 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 dot8_v4(round_up(i1 - i0, 16), j1 - j0, key_sin_2, query_sin, score);
                 /* score_2[j][i] = sum over c of key_w_2 * query_w */
                 dot8_v4(round_up(i1 - i0, 16), j1 - j0, key_w_2, query_w, score_2);
-                /* weight = (query_sum * 0.7213475f) + (key_sum_2 * 0.7213475f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_31 = load_v4(query_sum + i) * 0.7213475f;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 64 + i, t_31 + (key_sum_2[j] * 0.7213475f));
-                    }
-                }
                 /* old_max = row_max */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(old_max + i, load_v4(row_max + i));
                 }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* weight = select((j <= (i + query_start)) && ((chunk * 64) <= j), weight, -INFINITY) */
+                    /* weight = select((j <= (i + query_start)) && ((chunk * 64) <= j),
+                       (query_sum * 0.7213475f) + (key_sum_2 * 0.7213475f), -INFINITY) ... */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_32 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 t_31 = (i0 + i + lane_v4) + query_start;
+                        const vec_v4 t_32 = load_v4(query_sum + i) * 0.7213475f;
+                        vec_v4 row_max_in = load_v4(row_max + i);
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_32) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(weight + j * 64 + i),
-                                splat_v4(-INFINITY)));
+                            const vec_v4 weight_new33 = pick_v4(__builtin_convertvector(((j0 + j) <= t_31) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), t_32 + (key_sum_2[j] * 0.7213475f),
+                                splat_v4(-INFINITY));
+                            store_v4(weight + j * 64 + i, weight_new33);
+                            row_max_in = max_v4(row_max_in, weight_new33);
                         }
+                        store_v4(row_max + i, row_max_in);
                     }
                 }
-                /* row_max max= weight */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    vec_v4 row_max_in[4];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_max_in[vector] = load_v4(row_max + i);
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            row_max_in[vector] = max_v4(row_max_in[vector], load_v4(weight + j * 64 + i));
+                if (!((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* weight = (query_sum * 0.7213475f) + (key_sum_2 * 0.7213475f); row_max max= weight */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 t_34 = load_v4(query_sum + i) * 0.7213475f;
+                        vec_v4 row_max_in = load_v4(row_max + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v4 weight_new35 = t_34 + (key_sum_2[j] * 0.7213475f);
+                            store_v4(weight + j * 64 + i, weight_new35);
+                            row_max_in = max_v4(row_max_in, weight_new35);
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(row_max + i, row_max_in[vector]);
+                        store_v4(row_max + i, row_max_in);
                     }
                 }
                 /* old_max = exp2(old_max - row_max) */
@@ -1425,18 +1413,18 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 }
                 /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 row_max_33 = load_v4(row_max + i);
+                    const vec_v4 row_max_36 = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_33) *
+                        store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_36) *
                             ((load_v4(score + j * 64 + i) + load_v4(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_34 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 t_37 = (i0 + i + lane_v4) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_34) &
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_37) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
                                 splat_v4(0.0f)));
                         }
@@ -1444,9 +1432,9 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 old_max_35 = load_v4(old_max + i);
-                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_35);
-                    store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_35);
+                    const vec_v4 old_max_38 = load_v4(old_max + i);
+                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_38);
+                    store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_38);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
@@ -1471,10 +1459,10 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_36 = (chunk * 64) <= (j0 + j);
+                        const int t_39 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
-                                & (-(int64_t)t_36), mask_v4);
+                                & (-(int64_t)t_39), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -1485,16 +1473,16 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
             /* sum = select(((row_sum * exp2(row_max - max(row_max,
                query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_37 = load_v4(row_max + i);
-                const vec_v4 query_max_38 = load_v4(query_max + i);
-                const vec_v4 t_39 = max_nan_v4(row_max_37, query_max_38);
-                const vec_v4 t_40 = exp2_v4(row_max_37 - t_39);
-                const vec_v4 t_41 = exp2_v4(query_max_38 - t_39);
-                const vec_v4 t_42 = (load_v4(row_sum + i) * t_40) + (load_v4(row_sum_from_state + i) * t_41);
-                const mask_v4 t_43 = t_42 == 0.0f;
+                const vec_v4 row_max_40 = load_v4(row_max + i);
+                const vec_v4 query_max_41 = load_v4(query_max + i);
+                const vec_v4 t_42 = max_nan_v4(row_max_40, query_max_41);
+                const vec_v4 t_43 = exp2_v4(row_max_40 - t_42);
+                const vec_v4 t_44 = exp2_v4(query_max_41 - t_42);
+                const vec_v4 t_45 = (load_v4(row_sum + i) * t_43) + (load_v4(row_sum_from_state + i) * t_44);
+                const mask_v4 t_46 = t_45 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_43, splat_v4(0.0f),
-                        ((load_v4(sum + e * 64 + i) * t_40) + (load_v4(sum_from_state + e * 64 + i) * t_41)) / t_42));
+                    store_v4(sum + e * 64 + i, pick_v4(t_46, splat_v4(0.0f),
+                        ((load_v4(sum + e * 64 + i) * t_43) + (load_v4(sum_from_state + e * 64 + i) * t_44)) / t_45));
                 }
             }
             /* out = sum, transposed back */
@@ -2597,46 +2585,37 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_sin, query_sin, score);
             /* score_2[j][i] = sum over c of key_w * query_cos */
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_w, query_cos, score_2);
-            /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_10 = load_v3(query_sum + i) * 0.7213475f;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 16 + i, t_10 + (key_sum[j] * 0.7213475f));
-                }
-            }
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight = select(j <= (i + query_start), weight, -INFINITY) */
+                /* weight = select(j <= (i + query_start), (query_sum * 0.7213475f) + (key_sum * 0.7213475f),
+                   -INFINITY); row_max max= weight */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_11 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
+                    const vec_v3 t_11 = load_v3(query_sum + i) * 0.7213475f;
+                    vec_v3 row_max_in = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
-                            load_v3(weight + j * 16 + i), splat_v3(-INFINITY)));
+                        const vec_v3 weight_new12 = pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
+                            t_11 + (key_sum[j] * 0.7213475f), splat_v3(-INFINITY));
+                        store_v3(weight + j * 16 + i, weight_new12);
+                        row_max_in = max_v3(row_max_in, weight_new12);
                     }
+                    store_v3(row_max + i, row_max_in);
                 }
             }
-            /* row_max max= weight */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_v3(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
-                                load_v3(weight + j * 16 + i));
-                        }
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f); row_max max= weight */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_13 = load_v3(query_sum + i) * 0.7213475f;
+                    vec_v3 row_max_in = load_v3(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 weight_new14 = t_13 + (key_sum[j] * 0.7213475f);
+                        store_v3(weight + j * 16 + i, weight_new14);
+                        row_max_in = max_v3(row_max_in, weight_new14);
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                        row_max_in[vector][1])));
+                    store_v3(row_max + i, row_max_in);
                 }
             }
             /* old_max = exp2(old_max - row_max) */
@@ -2645,27 +2624,27 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
             /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_12 = load_v3(row_max + i);
+                const vec_v3 row_max_15 = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 16 + i, exp2_v3(load_v3(weight + j * 16 + i) - row_max_12) * ((load_v3(score +
+                    store_v3(score + j * 16 + i, exp2_v3(load_v3(weight + j * 16 + i) - row_max_15) * ((load_v3(score +
                         j * 16 + i) + load_v3(score_2 + j * 16 + i)) * 0.00390625f));
                 }
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_13 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_16 = (i0 + i + lane_v3) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_13, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(0.0f)));
                     }
                 }
             }
             /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_14 = load_v3(old_max + i);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_14);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_14);
+                const vec_v3 old_max_17 = load_v3(old_max + i);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_17);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_17);
             }
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -2706,11 +2685,11 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_15 = load_v3(row_sum + i);
-                const mask_v3 t_16 = row_sum_15 == 0.0f;
+                const vec_v3 row_sum_18 = load_v3(row_sum + i);
+                const mask_v3 t_19 = row_sum_18 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_16, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_15));
+                    store_v3(result + e * 16 + i, pick_v3(t_19, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_18));
                 }
             }
             /* out = result, transposed back */
@@ -2965,7 +2944,7 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
     float *const row_sum_from_state = (float *)(void *)(part->work + 328448); /* [i: 64] */
     float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
-    float *const old_max = (float *)(void *)(part->work + 131328); /* [i: 64] */
+    float *const old_max = (float *)(void *)(part->work + 147968); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 329216); /* [i: 64] */
     float *const sum_from_state = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
@@ -3127,47 +3106,38 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 dot8_v3(round_up(i1 - i0, 8), j1 - j0, key_sin_2, query_sin, score);
                 /* score_2[j][i] = sum over c of key_w_2 * query_w */
                 dot8_v3(round_up(i1 - i0, 8), j1 - j0, key_w_2, query_w, score_2);
-                /* weight = (query_sum * 0.7213475f) + (key_sum_2 * 0.7213475f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_31 = load_v3(query_sum + i) * 0.7213475f;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 64 + i, t_31 + (key_sum_2[j] * 0.7213475f));
-                    }
-                }
                 /* old_max = row_max */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     store_v3(old_max + i, load_v3(row_max + i));
                 }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* weight = select((j <= (i + query_start)) && ((chunk * 64) <= j), weight, -INFINITY) */
+                    /* weight = select((j <= (i + query_start)) && ((chunk * 64) <= j),
+                       (query_sum * 0.7213475f) + (key_sum_2 * 0.7213475f), -INFINITY) ... */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_32 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 t_31 = (i0 + i + lane_v3) + query_start;
+                        const vec_v3 t_32 = load_v3(query_sum + i) * 0.7213475f;
+                        vec_v3 row_max_in = load_v3(row_max + i);
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_32) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(weight + j * 64 + i),
-                                splat_v3(-INFINITY)));
+                            const vec_v3 weight_new33 = pick_v3(__builtin_convertvector(((j0 + j) <= t_31) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), t_32 + (key_sum_2[j] * 0.7213475f),
+                                splat_v3(-INFINITY));
+                            store_v3(weight + j * 64 + i, weight_new33);
+                            row_max_in = max_v3(row_max_in, weight_new33);
                         }
+                        store_v3(row_max + i, row_max_in);
                     }
                 }
-                /* row_max max= weight */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_max_in[2][2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                            splat_v3(-INFINITY);
-                    }
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                        UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                            const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
-                                    load_v3(weight + j * 64 + i));
-                            }
+                if (!((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* weight = (query_sum * 0.7213475f) + (key_sum_2 * 0.7213475f); row_max max= weight */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 t_34 = load_v3(query_sum + i) * 0.7213475f;
+                        vec_v3 row_max_in = load_v3(row_max + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v3 weight_new35 = t_34 + (key_sum_2[j] * 0.7213475f);
+                            store_v3(weight + j * 64 + i, weight_new35);
+                            row_max_in = max_v3(row_max_in, weight_new35);
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                            row_max_in[vector][1])));
+                        store_v3(row_max + i, row_max_in);
                     }
                 }
                 /* old_max = exp2(old_max - row_max) */
@@ -3176,18 +3146,18 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 }
                 /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 row_max_33 = load_v3(row_max + i);
+                    const vec_v3 row_max_36 = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_33) *
+                        store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_36) *
                             ((load_v3(score + j * 64 + i) + load_v3(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_34 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 t_37 = (i0 + i + lane_v3) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_34) &
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_37) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
                                 splat_v3(0.0f)));
                         }
@@ -3195,9 +3165,9 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 old_max_35 = load_v3(old_max + i);
-                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_35);
-                    store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_35);
+                    const vec_v3 old_max_38 = load_v3(old_max + i);
+                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_38);
+                    store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_38);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
@@ -3222,10 +3192,10 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_36 = (chunk * 64) <= (j0 + j);
+                        const int t_39 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
-                                & (-(int64_t)t_36), mask_v3);
+                                & (-(int64_t)t_39), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -3236,16 +3206,16 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
             /* sum = select(((row_sum * exp2(row_max - max(row_max,
                query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_37 = load_v3(row_max + i);
-                const vec_v3 query_max_38 = load_v3(query_max + i);
-                const vec_v3 t_39 = max_nan_v3(row_max_37, query_max_38);
-                const vec_v3 t_40 = exp2_v3(row_max_37 - t_39);
-                const vec_v3 t_41 = exp2_v3(query_max_38 - t_39);
-                const vec_v3 t_42 = (load_v3(row_sum + i) * t_40) + (load_v3(row_sum_from_state + i) * t_41);
-                const mask_v3 t_43 = t_42 == 0.0f;
+                const vec_v3 row_max_40 = load_v3(row_max + i);
+                const vec_v3 query_max_41 = load_v3(query_max + i);
+                const vec_v3 t_42 = max_nan_v3(row_max_40, query_max_41);
+                const vec_v3 t_43 = exp2_v3(row_max_40 - t_42);
+                const vec_v3 t_44 = exp2_v3(query_max_41 - t_42);
+                const vec_v3 t_45 = (load_v3(row_sum + i) * t_43) + (load_v3(row_sum_from_state + i) * t_44);
+                const mask_v3 t_46 = t_45 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_43, splat_v3(0.0f),
-                        ((load_v3(sum + e * 64 + i) * t_40) + (load_v3(sum_from_state + e * 64 + i) * t_41)) / t_42));
+                    store_v3(sum + e * 64 + i, pick_v3(t_46, splat_v3(0.0f),
+                        ((load_v3(sum + e * 64 + i) * t_43) + (load_v3(sum_from_state + e * 64 + i) * t_44)) / t_45));
                 }
             }
             /* out = sum, transposed back */
@@ -4335,46 +4305,37 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             dot2_any(round_up(i1 - i0, 4), j1 - j0, key_sin, query_sin, score);
             /* score_2[j][i] = sum over c of key_w * query_cos */
             dot2_any(round_up(i1 - i0, 4), j1 - j0, key_w, query_cos, score_2);
-            /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_10 = load_any(query_sum + i) * 0.7213475f;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 16 + i, t_10 + (key_sum[j] * 0.7213475f));
-                }
-            }
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* weight = select(j <= (i + query_start), weight, -INFINITY) */
+                /* weight = select(j <= (i + query_start), (query_sum * 0.7213475f) + (key_sum * 0.7213475f),
+                   -INFINITY); row_max max= weight */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_11 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_10 = (i0 + i + lane_any) + query_start;
+                    const vec_any t_11 = load_any(query_sum + i) * 0.7213475f;
+                    vec_any row_max_in = load_any(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any),
-                            load_any(weight + j * 16 + i), splat_any(-INFINITY)));
+                        const vec_any weight_new12 = pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
+                            t_11 + (key_sum[j] * 0.7213475f), splat_any(-INFINITY));
+                        store_any(weight + j * 16 + i, weight_new12);
+                        row_max_in = max_any(row_max_in, weight_new12);
                     }
+                    store_any(row_max + i, row_max_in);
                 }
             }
-            /* row_max max= weight */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_any(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                                load_any(weight + j * 16 + i));
-                        }
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f); row_max max= weight */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_13 = load_any(query_sum + i) * 0.7213475f;
+                    vec_any row_max_in = load_any(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any weight_new14 = t_13 + (key_sum[j] * 0.7213475f);
+                        store_any(weight + j * 16 + i, weight_new14);
+                        row_max_in = max_any(row_max_in, weight_new14);
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                        row_max_in[vector][1])));
+                    store_any(row_max + i, row_max_in);
                 }
             }
             /* old_max = exp2(old_max - row_max) */
@@ -4383,27 +4344,27 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
             /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_12 = load_any(row_max + i);
+                const vec_any row_max_15 = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 16 + i, exp2_any(load_any(weight + j * 16 + i) - row_max_12) *
+                    store_any(score + j * 16 + i, exp2_any(load_any(weight + j * 16 + i) - row_max_15) *
                         ((load_any(score + j * 16 + i) + load_any(score_2 + j * 16 + i)) * 0.00390625f));
                 }
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + query_start), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_13 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_16 = (i0 + i + lane_any) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_13, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any),
                             load_any(score + j * 16 + i), splat_any(0.0f)));
                     }
                 }
             }
             /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_14 = load_any(old_max + i);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_14);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_14);
+                const vec_any old_max_17 = load_any(old_max + i);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_17);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_17);
             }
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -4444,11 +4405,11 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_15 = load_any(row_sum + i);
-                const mask_any t_16 = row_sum_15 == 0.0f;
+                const vec_any row_sum_18 = load_any(row_sum + i);
+                const mask_any t_19 = row_sum_18 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_16, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_15));
+                    store_any(result + e * 16 + i, pick_any(t_19, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_18));
                 }
             }
             /* out = result, transposed back */
@@ -4699,7 +4660,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
     float *const row_sum_from_state = (float *)(void *)(part->work + 328448); /* [i: 64] */
     float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
-    float *const old_max = (float *)(void *)(part->work + 131328); /* [i: 64] */
+    float *const old_max = (float *)(void *)(part->work + 147968); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 329216); /* [i: 64] */
     float *const sum_from_state = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
@@ -4861,47 +4822,38 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 dot8_any(round_up(i1 - i0, 4), j1 - j0, key_sin_2, query_sin, score);
                 /* score_2[j][i] = sum over c of key_w_2 * query_w */
                 dot8_any(round_up(i1 - i0, 4), j1 - j0, key_w_2, query_w, score_2);
-                /* weight = (query_sum * 0.7213475f) + (key_sum_2 * 0.7213475f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_31 = load_any(query_sum + i) * 0.7213475f;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 64 + i, t_31 + (key_sum_2[j] * 0.7213475f));
-                    }
-                }
                 /* old_max = row_max */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(old_max + i, load_any(row_max + i));
                 }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* weight = select((j <= (i + query_start)) && ((chunk * 64) <= j), weight, -INFINITY) */
+                    /* weight = select((j <= (i + query_start)) && ((chunk * 64) <= j),
+                       (query_sum * 0.7213475f) + (key_sum_2 * 0.7213475f), -INFINITY) ... */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_32 = (i0 + i + lane_any) + query_start;
+                        const ints_any t_31 = (i0 + i + lane_any) + query_start;
+                        const vec_any t_32 = load_any(query_sum + i) * 0.7213475f;
+                        vec_any row_max_in = load_any(row_max + i);
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_32) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(weight + j * 64 + i),
-                                splat_any(-INFINITY)));
+                            const vec_any weight_new33 = pick_any(__builtin_convertvector(((j0 + j) <= t_31) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), t_32 + (key_sum_2[j] * 0.7213475f),
+                                splat_any(-INFINITY));
+                            store_any(weight + j * 64 + i, weight_new33);
+                            row_max_in = max_any(row_max_in, weight_new33);
                         }
+                        store_any(row_max + i, row_max_in);
                     }
                 }
-                /* row_max max= weight */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_max_in[2][2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                            splat_any(-INFINITY);
-                    }
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                        UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                            const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                                    load_any(weight + j * 64 + i));
-                            }
+                if (!((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* weight = (query_sum * 0.7213475f) + (key_sum_2 * 0.7213475f); row_max max= weight */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any t_34 = load_any(query_sum + i) * 0.7213475f;
+                        vec_any row_max_in = load_any(row_max + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_any weight_new35 = t_34 + (key_sum_2[j] * 0.7213475f);
+                            store_any(weight + j * 64 + i, weight_new35);
+                            row_max_in = max_any(row_max_in, weight_new35);
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                            row_max_in[vector][1])));
+                        store_any(row_max + i, row_max_in);
                     }
                 }
                 /* old_max = exp2(old_max - row_max) */
@@ -4910,18 +4862,18 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
                 /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any row_max_33 = load_any(row_max + i);
+                    const vec_any row_max_36 = load_any(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_33) *
+                        store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_36) *
                             ((load_any(score + j * 64 + i) + load_any(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_34 = (i0 + i + lane_any) + query_start;
+                        const ints_any t_37 = (i0 + i + lane_any) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_34) &
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_37) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
                                 splat_any(0.0f)));
                         }
@@ -4929,9 +4881,9 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any old_max_35 = load_any(old_max + i);
-                    store_any(row_sum + i, load_any(row_sum + i) * old_max_35);
-                    store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_35);
+                    const vec_any old_max_38 = load_any(old_max + i);
+                    store_any(row_sum + i, load_any(row_sum + i) * old_max_38);
+                    store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_38);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -4956,10 +4908,10 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_36 = (chunk * 64) <= (j0 + j);
+                        const int t_39 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
-                                & (-(int64_t)t_36), mask_any);
+                                & (-(int64_t)t_39), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -4970,16 +4922,16 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
             /* sum = select(((row_sum * exp2(row_max - max(row_max,
                query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_37 = load_any(row_max + i);
-                const vec_any query_max_38 = load_any(query_max + i);
-                const vec_any t_39 = max_nan_any(row_max_37, query_max_38);
-                const vec_any t_40 = exp2_any(row_max_37 - t_39);
-                const vec_any t_41 = exp2_any(query_max_38 - t_39);
-                const vec_any t_42 = (load_any(row_sum + i) * t_40) + (load_any(row_sum_from_state + i) * t_41);
-                const mask_any t_43 = t_42 == 0.0f;
+                const vec_any row_max_40 = load_any(row_max + i);
+                const vec_any query_max_41 = load_any(query_max + i);
+                const vec_any t_42 = max_nan_any(row_max_40, query_max_41);
+                const vec_any t_43 = exp2_any(row_max_40 - t_42);
+                const vec_any t_44 = exp2_any(query_max_41 - t_42);
+                const vec_any t_45 = (load_any(row_sum + i) * t_43) + (load_any(row_sum_from_state + i) * t_44);
+                const mask_any t_46 = t_45 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_43, splat_any(0.0f),
-                        ((load_any(sum + e * 64 + i) * t_40) + (load_any(sum_from_state + e * 64 + i) * t_41)) / t_42));
+                    store_any(sum + e * 64 + i, pick_any(t_46, splat_any(0.0f),
+                        ((load_any(sum + e * 64 + i) * t_43) + (load_any(sum_from_state + e * 64 + i) * t_44)) / t_45));
                 }
             }
             /* out = sum, transposed back */

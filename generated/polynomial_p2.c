@@ -792,38 +792,39 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query_2 */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query_2, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 score_8 = load_v4(score + j * 32 + i);
-                        store_v4(score + j * 32 + i, score_8 * score_8);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
-                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                        const vec_v4 score_9 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new10 = pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
+                            score_9 * score_9, splat_v4(0.0f));
+                        store_v4(score + j * 32 + i, score_new10);
+                        row_sum_in += score_new10;
                     }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    row_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                    vec_v4 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 32 + i);
+                        row_sum_in[vector] = (vec_v4){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            const vec_v4 score_11 = load_v4(score + j * 32 + i);
+                            const vec_v4 score_new12 = score_11 * score_11;
+                            store_v4(score + j * 32 + i, score_new12);
+                            row_sum_in[vector] += score_new12;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -850,10 +851,10 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_10 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_11 = t_10 == 0.0f;
+                const vec_v4 t_13 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_14 = t_13 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_10));
+                    store_v4(result + e * 32 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_13));
                 }
             }
             /* out = result, transposed back */
@@ -1244,39 +1245,40 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                 }
                 /* score[j][i] = sum over d of k_tile_2 * query_features */
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, query_features, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 score_17 = load_v4(score + j * 64 + i);
-                            store_v4(score + j * 64 + i, score_17 * score_17);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_18 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 t_17 = (i0 + i + lane_v4) + query_start;
+                        vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_18) &
-                                (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
-                                splat_v4(0.0f)));
+                            const vec_v4 score_18 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_new19 = pick_v4(__builtin_convertvector(((j0 + j) <= t_17) &
+                                (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v4), score_18 * score_18, splat_v4(0.0f));
+                            store_v4(score + j * 64 + i, score_new19);
+                            row_sum_in += score_new19;
                         }
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_in[4];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v4){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                const vec_v4 score_20 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_new21 = score_20 * score_20;
+                                store_v4(score + j * 64 + i, score_new21);
+                                row_sum_in[vector] += score_new21;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -1286,10 +1288,10 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_19 = (chunk * 128) <= (j0 + j);
+                        const int t_22 = (chunk * 128) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
-                                & (-(int64_t)t_19), mask_v4);
+                                & (-(int64_t)t_22), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -1299,11 +1301,11 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_20 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
-                const mask_v4 t_21 = t_20 == 0.0f;
+                const vec_v4 t_23 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
+                const mask_v4 t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_21, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_20));
+                    store_v4(sum + e * 64 + i, pick_v4(t_24, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
@@ -2285,38 +2287,39 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query_2 */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query_2, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 score_8 = load_v3(score + j * 16 + i);
-                        store_v3(score + j * 16 + i, score_8 * score_8);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
+                    vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
-                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                        const vec_v3 score_9 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new10 = pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
+                            score_9 * score_9, splat_v3(0.0f));
+                        store_v3(score + j * 16 + i, score_new10);
+                        row_sum_in += score_new10;
                     }
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_v3){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            const vec_v3 score_11 = load_v3(score + j * 16 + i);
+                            const vec_v3 score_new12 = score_11 * score_11;
+                            store_v3(score + j * 16 + i, score_new12);
+                            row_sum_in[vector] += score_new12;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -2343,10 +2346,10 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_10 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_11 = t_10 == 0.0f;
+                const vec_v3 t_13 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_14 = t_13 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_10));
+                    store_v3(result + e * 16 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_13));
                 }
             }
             /* out = result, transposed back */
@@ -2737,39 +2740,40 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                 }
                 /* score[j][i] = sum over d of k_tile_2 * query_features */
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, query_features, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 score_17 = load_v3(score + j * 64 + i);
-                            store_v3(score + j * 64 + i, score_17 * score_17);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_18 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 t_17 = (i0 + i + lane_v3) + query_start;
+                        vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_18) &
-                                (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
-                                splat_v3(0.0f)));
+                            const vec_v3 score_18 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_new19 = pick_v3(__builtin_convertvector(((j0 + j) <= t_17) &
+                                (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v3), score_18 * score_18, splat_v3(0.0f));
+                            store_v3(score + j * 64 + i, score_new19);
+                            row_sum_in += score_new19;
                         }
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v3){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                const vec_v3 score_20 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_new21 = score_20 * score_20;
+                                store_v3(score + j * 64 + i, score_new21);
+                                row_sum_in[vector] += score_new21;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -2779,10 +2783,10 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_19 = (chunk * 128) <= (j0 + j);
+                        const int t_22 = (chunk * 128) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
-                                & (-(int64_t)t_19), mask_v3);
+                                & (-(int64_t)t_22), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -2792,11 +2796,11 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_20 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
-                const mask_v3 t_21 = t_20 == 0.0f;
+                const vec_v3 t_23 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
+                const mask_v3 t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_21, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_20));
+                    store_v3(sum + e * 64 + i, pick_v3(t_24, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
@@ -3766,38 +3770,39 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query_2 */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query_2, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any score_8 = load_any(score + j * 16 + i);
-                        store_any(score + j * 16 + i, score_8 * score_8);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_9 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_8 = (i0 + i + lane_any) + query_start;
+                    vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
-                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                        const vec_any score_9 = load_any(score + j * 16 + i);
+                        const vec_any score_new10 = pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
+                            score_9 * score_9, splat_any(0.0f));
+                        store_any(score + j * 16 + i, score_new10);
+                        row_sum_in += score_new10;
                     }
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] += load_any(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_any){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            const vec_any score_11 = load_any(score + j * 16 + i);
+                            const vec_any score_new12 = score_11 * score_11;
+                            store_any(score + j * 16 + i, score_new12);
+                            row_sum_in[vector] += score_new12;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -3824,10 +3829,10 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_10 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_11 = t_10 == 0.0f;
+                const vec_any t_13 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_14 = t_13 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 16 + i) / t_10));
+                    store_any(result + e * 16 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 16 + i) / t_13));
                 }
             }
             /* out = result, transposed back */
@@ -4214,39 +4219,41 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                 }
                 /* score[j][i] = sum over d of k_tile_2 * query_features */
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, query_features, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any score_17 = load_any(score + j * 64 + i);
-                            store_any(score + j * 64 + i, score_17 * score_17);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_18 = (i0 + i + lane_any) + query_start;
+                        const ints_any t_17 = (i0 + i + lane_any) + query_start;
+                        vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_18) &
-                                (-(int64_t)((chunk * 128) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
-                                splat_any(0.0f)));
+                            const vec_any score_18 = load_any(score + j * 64 + i);
+                            const vec_any score_new19 = pick_any(__builtin_convertvector(((j0 + j) <= t_17) &
+                                (-(int64_t)((chunk * 128) <= (j0 + j))), mask_any), score_18 * score_18,
+                                splat_any(0.0f));
+                            store_any(score + j * 64 + i, score_new19);
+                            row_sum_in += score_new19;
                         }
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_any){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                const vec_any score_20 = load_any(score + j * 64 + i);
+                                const vec_any score_new21 = score_20 * score_20;
+                                store_any(score + j * 64 + i, score_new21);
+                                row_sum_in[vector] += score_new21;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -4256,10 +4263,10 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_19 = (chunk * 128) <= (j0 + j);
+                        const int t_22 = (chunk * 128) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
-                                & (-(int64_t)t_19), mask_any);
+                                & (-(int64_t)t_22), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -4269,11 +4276,11 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_20 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
-                const mask_any t_21 = t_20 == 0.0f;
+                const vec_any t_23 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
+                const mask_any t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_21, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_20));
+                    store_any(sum + e * 64 + i, pick_any(t_24, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */

@@ -760,39 +760,41 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query_2 */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query_2, score);
-            /* score = (score * score) * (score * score) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 score_8 = load_v4(score + j * 32 + i);
-                        const vec_v4 t_9 = score_8 * score_8;
-                        store_v4(score + j * 32 + i, t_9 * t_9);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), (score * score) * (score * score), 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
-                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                        const vec_v4 score_9 = load_v4(score + j * 32 + i);
+                        const vec_v4 t_10 = score_9 * score_9;
+                        const vec_v4 score_new11 = pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
+                            t_10 * t_10, splat_v4(0.0f));
+                        store_v4(score + j * 32 + i, score_new11);
+                        row_sum_in += score_new11;
                     }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    row_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = (score * score) * (score * score); row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                    vec_v4 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 32 + i);
+                        row_sum_in[vector] = (vec_v4){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            const vec_v4 score_12 = load_v4(score + j * 32 + i);
+                            const vec_v4 t_13 = score_12 * score_12;
+                            const vec_v4 score_new14 = t_13 * t_13;
+                            store_v4(score + j * 32 + i, score_new14);
+                            row_sum_in[vector] += score_new14;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -819,10 +821,10 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_11 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_12 = t_11 == 0.0f;
+                const vec_v4 t_15 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_16 = t_15 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_12, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_11));
+                    store_v4(result + e * 32 + i, pick_v4(t_16, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_15));
                 }
             }
             /* out = result, transposed back */
@@ -1749,39 +1751,41 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query_2 */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query_2, score);
-            /* score = (score * score) * (score * score) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 score_8 = load_v3(score + j * 16 + i);
-                        const vec_v3 t_9 = score_8 * score_8;
-                        store_v3(score + j * 16 + i, t_9 * t_9);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), (score * score) * (score * score), 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
+                    vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
-                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                        const vec_v3 score_9 = load_v3(score + j * 16 + i);
+                        const vec_v3 t_10 = score_9 * score_9;
+                        const vec_v3 score_new11 = pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
+                            t_10 * t_10, splat_v3(0.0f));
+                        store_v3(score + j * 16 + i, score_new11);
+                        row_sum_in += score_new11;
                     }
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = (score * score) * (score * score); row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_v3){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            const vec_v3 score_12 = load_v3(score + j * 16 + i);
+                            const vec_v3 t_13 = score_12 * score_12;
+                            const vec_v3 score_new14 = t_13 * t_13;
+                            store_v3(score + j * 16 + i, score_new14);
+                            row_sum_in[vector] += score_new14;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -1808,10 +1812,10 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_11 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_12 = t_11 == 0.0f;
+                const vec_v3 t_15 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_16 = t_15 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_12, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_11));
+                    store_v3(result + e * 16 + i, pick_v3(t_16, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_15));
                 }
             }
             /* out = result, transposed back */
@@ -2726,39 +2730,41 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query_2 */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query_2, score);
-            /* score = (score * score) * (score * score) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any score_8 = load_any(score + j * 16 + i);
-                        const vec_any t_9 = score_8 * score_8;
-                        store_any(score + j * 16 + i, t_9 * t_9);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), (score * score) * (score * score), 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_10 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_8 = (i0 + i + lane_any) + query_start;
+                    vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
-                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                        const vec_any score_9 = load_any(score + j * 16 + i);
+                        const vec_any t_10 = score_9 * score_9;
+                        const vec_any score_new11 = pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
+                            t_10 * t_10, splat_any(0.0f));
+                        store_any(score + j * 16 + i, score_new11);
+                        row_sum_in += score_new11;
                     }
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = (score * score) * (score * score); row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] += load_any(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_any){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            const vec_any score_12 = load_any(score + j * 16 + i);
+                            const vec_any t_13 = score_12 * score_12;
+                            const vec_any score_new14 = t_13 * t_13;
+                            store_any(score + j * 16 + i, score_new14);
+                            row_sum_in[vector] += score_new14;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -2785,10 +2791,10 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_11 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_12 = t_11 == 0.0f;
+                const vec_any t_15 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_16 = t_15 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_12, splat_any(0.0f), load_any(sum + e * 16 + i) / t_11));
+                    store_any(result + e * 16 + i, pick_any(t_16, splat_any(0.0f), load_any(sum + e * 16 + i) / t_15));
                 }
             }
             /* out = result, transposed back */

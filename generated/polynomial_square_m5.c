@@ -752,47 +752,58 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = ((((((((((coefficients * score) + coefficients) * score) + coefficients) * score) + coefficients) *
-           score) + coefficient ... */
-        const float coefficients_0 = coefficients[5];
-        const float coefficients_2 = coefficients[4];
-        const float coefficients_3 = coefficients[3];
-        const float coefficients_4 = coefficients[2];
-        const float coefficients_5 = coefficients[1];
-        const float coefficients_6 = coefficients[0];
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    const vec_v4 score_1 = load_v4(score + j * 64 + i);
-                    const vec_v4 t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3)
-                        * score_1) + coefficients_4) * score_1) + coefficients_5) * score_1) + coefficients_6;
-                    store_v4(score + j * 64 + i, t_7 * t_7);
-                }
-            }
-        }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, 0.0f) */
+            /* score = select(j <= (i + query_start), ((((((((((coefficients * score) + coefficients) * score) +
+               coefficients) * score) + coeff ... */
+            const float coefficients_1 = coefficients[5];
+            const float coefficients_3 = coefficients[4];
+            const float coefficients_4 = coefficients[3];
+            const float coefficients_5 = coefficients[2];
+            const float coefficients_6 = coefficients[1];
+            const float coefficients_7 = coefficients[0];
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(0.0f)));
+                    const vec_v4 score_2 = load_v4(score + j * 64 + i);
+                    const vec_v4 t_8 = (((((((((coefficients_1 * score_2) + coefficients_3) * score_2) + coefficients_4)
+                        * score_2) + coefficients_5) * score_2) + coefficients_6) * score_2) + coefficients_7;
+                    const vec_v4 score_new9 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4), t_8 * t_8,
+                        splat_v4(0.0f));
+                    store_v4(score + j * 64 + i, score_new9);
+                    row_sum_in += score_new9;
                 }
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
         }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                row_sum_in[vector] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = ((((((((((coefficients * score) + coefficients) * score) + coefficients) * score) + coefficients)
+               * score) + coefficient ... */
+            const float coefficients_10 = coefficients[5];
+            const float coefficients_12 = coefficients[4];
+            const float coefficients_13 = coefficients[3];
+            const float coefficients_14 = coefficients[2];
+            const float coefficients_15 = coefficients[1];
+            const float coefficients_16 = coefficients[0];
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                vec_v4 row_sum_in[4];
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_sum_in[vector] += load_v4(score + j * 64 + i);
+                    row_sum_in[vector] = (vec_v4){0};
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        const vec_v4 score_11 = load_v4(score + j * 64 + i);
+                        const vec_v4 t_17 = (((((((((coefficients_10 * score_11) + coefficients_12) * score_11) +
+                            coefficients_13) * score_11) + coefficients_14) * score_11) + coefficients_15) * score_11) +
+                            coefficients_16;
+                        const vec_v4 score_new18 = t_17 * t_17;
+                        store_v4(score + j * 64 + i, score_new18);
+                        row_sum_in[vector] += score_new18;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                }
             }
         }
         /* sum[e][i] += sum over j of v * score */
@@ -813,10 +824,10 @@ TARGET_v4 static void polynomial_square_m5_rows_v4(const struct call *call, int6
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_9 = load_v4(row_sum + i);
-        const mask_v4 t_10 = row_sum_9 == 0.0f;
+        const vec_v4 row_sum_19 = load_v4(row_sum + i);
+        const mask_v4 t_20 = row_sum_19 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_9));
+            store_v4(sum + e * 64 + i, pick_v4(t_20, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_19));
         }
     }
     /* out = sum, transposed back */
@@ -1679,47 +1690,58 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = ((((((((((coefficients * score) + coefficients) * score) + coefficients) * score) + coefficients) *
-           score) + coefficient ... */
-        const float coefficients_0 = coefficients[5];
-        const float coefficients_2 = coefficients[4];
-        const float coefficients_3 = coefficients[3];
-        const float coefficients_4 = coefficients[2];
-        const float coefficients_5 = coefficients[1];
-        const float coefficients_6 = coefficients[0];
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    const vec_v3 score_1 = load_v3(score + j * 64 + i);
-                    const vec_v3 t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3)
-                        * score_1) + coefficients_4) * score_1) + coefficients_5) * score_1) + coefficients_6;
-                    store_v3(score + j * 64 + i, t_7 * t_7);
-                }
-            }
-        }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, 0.0f) */
+            /* score = select(j <= (i + query_start), ((((((((((coefficients * score) + coefficients) * score) +
+               coefficients) * score) + coeff ... */
+            const float coefficients_1 = coefficients[5];
+            const float coefficients_3 = coefficients[4];
+            const float coefficients_4 = coefficients[3];
+            const float coefficients_5 = coefficients[2];
+            const float coefficients_6 = coefficients[1];
+            const float coefficients_7 = coefficients[0];
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(0.0f)));
+                    const vec_v3 score_2 = load_v3(score + j * 64 + i);
+                    const vec_v3 t_8 = (((((((((coefficients_1 * score_2) + coefficients_3) * score_2) + coefficients_4)
+                        * score_2) + coefficients_5) * score_2) + coefficients_6) * score_2) + coefficients_7;
+                    const vec_v3 score_new9 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3), t_8 * t_8,
+                        splat_v3(0.0f));
+                    store_v3(score + j * 64 + i, score_new9);
+                    row_sum_in += score_new9;
                 }
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
         }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                row_sum_in[vector] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = ((((((((((coefficients * score) + coefficients) * score) + coefficients) * score) + coefficients)
+               * score) + coefficient ... */
+            const float coefficients_10 = coefficients[5];
+            const float coefficients_12 = coefficients[4];
+            const float coefficients_13 = coefficients[3];
+            const float coefficients_14 = coefficients[2];
+            const float coefficients_15 = coefficients[1];
+            const float coefficients_16 = coefficients[0];
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] += load_v3(score + j * 64 + i);
+                    row_sum_in[vector] = (vec_v3){0};
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        const vec_v3 score_11 = load_v3(score + j * 64 + i);
+                        const vec_v3 t_17 = (((((((((coefficients_10 * score_11) + coefficients_12) * score_11) +
+                            coefficients_13) * score_11) + coefficients_14) * score_11) + coefficients_15) * score_11) +
+                            coefficients_16;
+                        const vec_v3 score_new18 = t_17 * t_17;
+                        store_v3(score + j * 64 + i, score_new18);
+                        row_sum_in[vector] += score_new18;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                }
             }
         }
         /* sum[e][i] += sum over j of v * score */
@@ -1739,10 +1761,10 @@ TARGET_v3 static void polynomial_square_m5_rows_v3(const struct call *call, int6
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_9 = load_v3(row_sum + i);
-        const mask_v3 t_10 = row_sum_9 == 0.0f;
+        const vec_v3 row_sum_19 = load_v3(row_sum + i);
+        const mask_v3 t_20 = row_sum_19 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_9));
+            store_v3(sum + e * 64 + i, pick_v3(t_20, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_19));
         }
     }
     /* out = sum, transposed back */
@@ -2590,48 +2612,59 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* score = ((((((((((coefficients * score) + coefficients) * score) + coefficients) * score) + coefficients) *
-           score) + coefficient ... */
-        const float coefficients_0 = coefficients[5];
-        const float coefficients_2 = coefficients[4];
-        const float coefficients_3 = coefficients[3];
-        const float coefficients_4 = coefficients[2];
-        const float coefficients_5 = coefficients[1];
-        const float coefficients_6 = coefficients[0];
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    const vec_any score_1 = load_any(score + j * 64 + i);
-                    const vec_any t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) +
-                        coefficients_3) * score_1) + coefficients_4) * score_1) + coefficients_5) * score_1) +
-                        coefficients_6;
-                    store_any(score + j * 64 + i, t_7 * t_7);
-                }
-            }
-        }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, 0.0f) */
+            /* score = select(j <= (i + query_start), ((((((((((coefficients * score) + coefficients) * score) +
+               coefficients) * score) + coeff ... */
+            const float coefficients_1 = coefficients[5];
+            const float coefficients_3 = coefficients[4];
+            const float coefficients_4 = coefficients[3];
+            const float coefficients_5 = coefficients[2];
+            const float coefficients_6 = coefficients[1];
+            const float coefficients_7 = coefficients[0];
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_8 = (i0 + i + lane_any) + query_start;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
-                        load_any(score + j * 64 + i), splat_any(0.0f)));
+                    const vec_any score_2 = load_any(score + j * 64 + i);
+                    const vec_any t_8 = (((((((((coefficients_1 * score_2) + coefficients_3) * score_2) +
+                        coefficients_4) * score_2) + coefficients_5) * score_2) + coefficients_6) * score_2) +
+                        coefficients_7;
+                    const vec_any score_new9 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any), t_8 * t_8,
+                        splat_any(0.0f));
+                    store_any(score + j * 64 + i, score_new9);
+                    row_sum_in += score_new9;
                 }
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
         }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                row_sum_in[vector] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = ((((((((((coefficients * score) + coefficients) * score) + coefficients) * score) + coefficients)
+               * score) + coefficient ... */
+            const float coefficients_10 = coefficients[5];
+            const float coefficients_12 = coefficients[4];
+            const float coefficients_13 = coefficients[3];
+            const float coefficients_14 = coefficients[2];
+            const float coefficients_15 = coefficients[1];
+            const float coefficients_16 = coefficients[0];
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] += load_any(score + j * 64 + i);
+                    row_sum_in[vector] = (vec_any){0};
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        const vec_any score_11 = load_any(score + j * 64 + i);
+                        const vec_any t_17 = (((((((((coefficients_10 * score_11) + coefficients_12) * score_11) +
+                            coefficients_13) * score_11) + coefficients_14) * score_11) + coefficients_15) * score_11) +
+                            coefficients_16;
+                        const vec_any score_new18 = t_17 * t_17;
+                        store_any(score + j * 64 + i, score_new18);
+                        row_sum_in[vector] += score_new18;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                }
             }
         }
         /* sum[e][i] += sum over j of v * score */
@@ -2652,10 +2685,10 @@ static void polynomial_square_m5_rows_any(const struct call *call, int64_t task,
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_9 = load_any(row_sum + i);
-        const mask_any t_10 = row_sum_9 == 0.0f;
+        const vec_any row_sum_19 = load_any(row_sum + i);
+        const mask_any t_20 = row_sum_19 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_10, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_9));
+            store_any(sum + e * 64 + i, pick_any(t_20, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_19));
         }
     }
     /* out = sum, transposed back */

@@ -1392,38 +1392,39 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_w3 * query_14 */
             dot6_v4(round_up(i1 - i0, 16), j1 - j0, key_w3, query_14, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 score_46 = load_v4(score + j * 32 + i);
-                        store_v4(score + j * 32 + i, score_46 * score_46);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_47 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_46 = (i0 + i + lane_v4) + query_start;
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_47, mask_v4),
-                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                        const vec_v4 score_47 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new48 = pick_v4(__builtin_convertvector((j0 + j) <= t_46, mask_v4),
+                            score_47 * score_47, splat_v4(0.0f));
+                        store_v4(score + j * 32 + i, score_new48);
+                        row_sum_in += score_new48;
                     }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    row_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                    vec_v4 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 32 + i);
+                        row_sum_in[vector] = (vec_v4){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            const vec_v4 score_49 = load_v4(score + j * 32 + i);
+                            const vec_v4 score_new50 = score_49 * score_49;
+                            store_v4(score + j * 32 + i, score_new50);
+                            row_sum_in[vector] += score_new50;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -1450,10 +1451,10 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_48 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_49 = t_48 == 0.0f;
+                const vec_v4 t_51 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_52 = t_51 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_49, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_48));
+                    store_v4(result + e * 32 + i, pick_v4(t_52, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_51));
                 }
             }
             /* out = result, transposed back */
@@ -2474,39 +2475,40 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 }
                 /* score[j][i] = sum over r of key_w3_3 * query_w3 */
                 dot14_v4(round_up(i1 - i0, 16), j1 - j0, key_w3_3, query_w3, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 score_72 = load_v4(score + j * 64 + i);
-                            store_v4(score + j * 64 + i, score_72 * score_72);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_73 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 t_72 = (i0 + i + lane_v4) + query_start;
+                        vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_73) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
-                                splat_v4(0.0f)));
+                            const vec_v4 score_73 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_new74 = pick_v4(__builtin_convertvector(((j0 + j) <= t_72) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), score_73 * score_73, splat_v4(0.0f));
+                            store_v4(score + j * 64 + i, score_new74);
+                            row_sum_in += score_new74;
                         }
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_in[4];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v4){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                const vec_v4 score_75 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_new76 = score_75 * score_75;
+                                store_v4(score + j * 64 + i, score_new76);
+                                row_sum_in[vector] += score_new76;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -2516,10 +2518,10 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_74 = (chunk * 64) <= (j0 + j);
+                        const int t_77 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
-                                & (-(int64_t)t_74), mask_v4);
+                                & (-(int64_t)t_77), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -2529,11 +2531,11 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_75 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
-                const mask_v4 t_76 = t_75 == 0.0f;
+                const vec_v4 t_78 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
+                const mask_v4 t_79 = t_78 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_76, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_75));
+                    store_v4(sum + e * 64 + i, pick_v4(t_79, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_78));
                 }
             }
             /* out = sum, transposed back */
@@ -2629,13 +2631,13 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_78 = load_v4(key_sum + j) * 0.015625f;
+            const vec_v4 t_81 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_77 = load_v4(k_tile + d * 64 + j);
-                const vec_v4 k_tile_new79 = k_tile_77 - t_78;
-                store_v4(k_tile + d * 64 + j, k_tile_new79);
-                key_sum_2_in += k_tile_new79 * k_tile_new79;
+                const vec_v4 k_tile_80 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new82 = k_tile_80 - t_81;
+                store_v4(k_tile + d * 64 + j, k_tile_new82);
+                key_sum_2_in += k_tile_new82 * k_tile_new82;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
         }
@@ -2645,13 +2647,13 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_81 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_84 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_sum_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_80 = load_v4(k_tile + d * 64 + j);
-                const vec_v4 k_tile_new82 = k_tile_80 * t_81;
-                store_v4(k_tile + d * 64 + j, k_tile_new82);
-                key_sum_3_in += k_tile_new82;
+                const vec_v4 k_tile_83 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new85 = k_tile_83 * t_84;
+                store_v4(k_tile + d * 64 + j, k_tile_new85);
+                key_sum_3_in += k_tile_new85;
             }
             store_v4(key_sum_3 + j, load_v4(key_sum_3 + j) + key_sum_3_in);
         }
@@ -2661,13 +2663,13 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         }
         /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_84 = load_v4(key_sum_3 + j) * 0.015625f;
+            const vec_v4 t_87 = load_v4(key_sum_3 + j) * 0.015625f;
             vec_v4 key_sum_4_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_83 = load_v4(k_tile + d * 64 + j);
-                const vec_v4 k_tile_new85 = k_tile_83 - t_84;
-                store_v4(k_tile + d * 64 + j, k_tile_new85);
-                key_sum_4_in += k_tile_new85 * k_tile_new85;
+                const vec_v4 k_tile_86 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new88 = k_tile_86 - t_87;
+                store_v4(k_tile + d * 64 + j, k_tile_new88);
+                key_sum_4_in += k_tile_new88 * k_tile_new88;
             }
             store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
         }
@@ -2677,9 +2679,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         }
         /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_sum_4_86 = load_v4(key_sum_4 + j);
+            const vec_v4 key_sum_4_89 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_4 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_86) * sketch_g1_norm0_weight[d])
+                store_v4(key_4 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_89) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -2689,9 +2691,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_w0_87 = load_v4(key_w0 + h * 64 + j);
-                store_v4(key_w0 + h * 64 + j, (key_w0_87 * 0.5f) * (tanh_v4((key_w0_87 + (((key_w0_87 * key_w0_87) *
-                    key_w0_87) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v4 key_w0_90 = load_v4(key_w0 + h * 64 + j);
+                store_v4(key_w0 + h * 64 + j, (key_w0_90 * 0.5f) * (tanh_v4((key_w0_90 + (((key_w0_90 * key_w0_90) *
+                    key_w0_90) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w1[r][j] = sum over h of sketch_g1_w1 * key_w0 */
@@ -2721,22 +2723,22 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         }
         /* key_w1 = key_w1 - (key_sum_5 * 0.03125f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_89 = load_v4(key_sum_5 + j) * 0.03125f;
+            const vec_v4 t_92 = load_v4(key_sum_5 + j) * 0.03125f;
             vec_v4 key_sum_6_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_w1_88 = load_v4(key_w1 + r * 64 + j);
-                const vec_v4 key_w1_new90 = key_w1_88 - t_89;
-                store_v4(key_w1 + r * 64 + j, key_w1_new90);
-                key_sum_6_in += key_w1_new90 * key_w1_new90;
+                const vec_v4 key_w1_91 = load_v4(key_w1 + r * 64 + j);
+                const vec_v4 key_w1_new93 = key_w1_91 - t_92;
+                store_v4(key_w1 + r * 64 + j, key_w1_new93);
+                key_sum_6_in += key_w1_new93 * key_w1_new93;
             }
             store_v4(key_sum_6 + j, load_v4(key_sum_6 + j) + key_sum_6_in);
         }
         /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_91 = 1.0f / sqrt_v4((load_v4(key_sum_6 + j) * 0.03125f) + 1e-05f);
+            const vec_v4 t_94 = 1.0f / sqrt_v4((load_v4(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_w1 + r * 64 + j, ((load_v4(key_w1 + r * 64 + j) * t_91) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_w1 + r * 64 + j, ((load_v4(key_w1 + r * 64 + j) * t_94) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -2746,18 +2748,18 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_w2_92 = load_v4(key_w2 + h * 64 + j);
-                store_v4(key_w2 + h * 64 + j, (key_w2_92 * 0.5f) * (tanh_v4((key_w2_92 + (((key_w2_92 * key_w2_92) *
-                    key_w2_92) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v4 key_w2_95 = load_v4(key_w2 + h * 64 + j);
+                store_v4(key_w2 + h * 64 + j, (key_w2_95 * 0.5f) * (tanh_v4((key_w2_95 + (((key_w2_95 * key_w2_95) *
+                    key_w2_95) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w3[r][j] = sum over h of sketch_g1_w3 * key_w2 */
         dot10_v4(round_up(j1 - j0, 16), sketch_g1_w3, key_w2, key_w3);
         /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_sum_4_93 = load_v4(key_sum_4 + j);
+            const vec_v4 key_sum_4_96 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_93) *
+                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_96) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -2767,9 +2769,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_w0_2_94 = load_v4(key_w0_2 + h * 64 + j);
-                store_v4(key_w0_2 + h * 64 + j, (key_w0_2_94 * 0.5f) * (tanh_v4((key_w0_2_94 + (((key_w0_2_94 *
-                    key_w0_2_94) * key_w0_2_94) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v4 key_w0_2_97 = load_v4(key_w0_2 + h * 64 + j);
+                store_v4(key_w0_2 + h * 64 + j, (key_w0_2_97 * 0.5f) * (tanh_v4((key_w0_2_97 + (((key_w0_2_97 *
+                    key_w0_2_97) * key_w0_2_97) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w1_2[r][j] = sum over h of sketch_g2_w1 * key_w0_2 */
@@ -2799,22 +2801,22 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         }
         /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.03125f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_96 = load_v4(key_sum_7 + j) * 0.03125f;
+            const vec_v4 t_99 = load_v4(key_sum_7 + j) * 0.03125f;
             vec_v4 key_sum_8_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_w1_2_95 = load_v4(key_w1_2 + r * 64 + j);
-                const vec_v4 key_w1_2_new97 = key_w1_2_95 - t_96;
-                store_v4(key_w1_2 + r * 64 + j, key_w1_2_new97);
-                key_sum_8_in += key_w1_2_new97 * key_w1_2_new97;
+                const vec_v4 key_w1_2_98 = load_v4(key_w1_2 + r * 64 + j);
+                const vec_v4 key_w1_2_new100 = key_w1_2_98 - t_99;
+                store_v4(key_w1_2 + r * 64 + j, key_w1_2_new100);
+                key_sum_8_in += key_w1_2_new100 * key_w1_2_new100;
             }
             store_v4(key_sum_8 + j, load_v4(key_sum_8 + j) + key_sum_8_in);
         }
         /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_98 = 1.0f / sqrt_v4((load_v4(key_sum_8 + j) * 0.03125f) + 1e-05f);
+            const vec_v4 t_101 = 1.0f / sqrt_v4((load_v4(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_w1_2 + r * 64 + j, ((load_v4(key_w1_2 + r * 64 + j) * t_98) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_w1_2 + r * 64 + j, ((load_v4(key_w1_2 + r * 64 + j) * t_101) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -2824,9 +2826,9 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_w2_2_99 = load_v4(key_w2_2 + h * 64 + j);
-                store_v4(key_w2_2 + h * 64 + j, (key_w2_2_99 * 0.5f) * (tanh_v4((key_w2_2_99 + (((key_w2_2_99 *
-                    key_w2_2_99) * key_w2_2_99) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v4 key_w2_2_102 = load_v4(key_w2_2 + h * 64 + j);
+                store_v4(key_w2_2 + h * 64 + j, (key_w2_2_102 * 0.5f) * (tanh_v4((key_w2_2_102 + (((key_w2_2_102 *
+                    key_w2_2_102) * key_w2_2_102) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
@@ -4823,38 +4825,39 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_w3 * query_14 */
             dot6_v3(round_up(i1 - i0, 8), j1 - j0, key_w3, query_14, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 score_46 = load_v3(score + j * 16 + i);
-                        store_v3(score + j * 16 + i, score_46 * score_46);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_47 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_46 = (i0 + i + lane_v3) + query_start;
+                    vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_47, mask_v3),
-                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                        const vec_v3 score_47 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new48 = pick_v3(__builtin_convertvector((j0 + j) <= t_46, mask_v3),
+                            score_47 * score_47, splat_v3(0.0f));
+                        store_v3(score + j * 16 + i, score_new48);
+                        row_sum_in += score_new48;
                     }
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_v3){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            const vec_v3 score_49 = load_v3(score + j * 16 + i);
+                            const vec_v3 score_new50 = score_49 * score_49;
+                            store_v3(score + j * 16 + i, score_new50);
+                            row_sum_in[vector] += score_new50;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -4881,10 +4884,10 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_48 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_49 = t_48 == 0.0f;
+                const vec_v3 t_51 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_52 = t_51 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_49, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_48));
+                    store_v3(result + e * 16 + i, pick_v3(t_52, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_51));
                 }
             }
             /* out = result, transposed back */
@@ -5905,39 +5908,40 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 }
                 /* score[j][i] = sum over r of key_w3_3 * query_w3 */
                 dot14_v3(round_up(i1 - i0, 8), j1 - j0, key_w3_3, query_w3, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 score_72 = load_v3(score + j * 64 + i);
-                            store_v3(score + j * 64 + i, score_72 * score_72);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_73 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 t_72 = (i0 + i + lane_v3) + query_start;
+                        vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_73) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
-                                splat_v3(0.0f)));
+                            const vec_v3 score_73 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_new74 = pick_v3(__builtin_convertvector(((j0 + j) <= t_72) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), score_73 * score_73, splat_v3(0.0f));
+                            store_v3(score + j * 64 + i, score_new74);
+                            row_sum_in += score_new74;
                         }
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v3){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                const vec_v3 score_75 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_new76 = score_75 * score_75;
+                                store_v3(score + j * 64 + i, score_new76);
+                                row_sum_in[vector] += score_new76;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -5947,10 +5951,10 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_74 = (chunk * 64) <= (j0 + j);
+                        const int t_77 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
-                                & (-(int64_t)t_74), mask_v3);
+                                & (-(int64_t)t_77), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -5960,11 +5964,11 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_75 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
-                const mask_v3 t_76 = t_75 == 0.0f;
+                const vec_v3 t_78 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
+                const mask_v3 t_79 = t_78 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_76, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_75));
+                    store_v3(sum + e * 64 + i, pick_v3(t_79, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_78));
                 }
             }
             /* out = sum, transposed back */
@@ -6060,13 +6064,13 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_78 = load_v3(key_sum + j) * 0.015625f;
+            const vec_v3 t_81 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_77 = load_v3(k_tile + d * 64 + j);
-                const vec_v3 k_tile_new79 = k_tile_77 - t_78;
-                store_v3(k_tile + d * 64 + j, k_tile_new79);
-                key_sum_2_in += k_tile_new79 * k_tile_new79;
+                const vec_v3 k_tile_80 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new82 = k_tile_80 - t_81;
+                store_v3(k_tile + d * 64 + j, k_tile_new82);
+                key_sum_2_in += k_tile_new82 * k_tile_new82;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
         }
@@ -6076,13 +6080,13 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_81 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_84 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_sum_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_80 = load_v3(k_tile + d * 64 + j);
-                const vec_v3 k_tile_new82 = k_tile_80 * t_81;
-                store_v3(k_tile + d * 64 + j, k_tile_new82);
-                key_sum_3_in += k_tile_new82;
+                const vec_v3 k_tile_83 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new85 = k_tile_83 * t_84;
+                store_v3(k_tile + d * 64 + j, k_tile_new85);
+                key_sum_3_in += k_tile_new85;
             }
             store_v3(key_sum_3 + j, load_v3(key_sum_3 + j) + key_sum_3_in);
         }
@@ -6092,13 +6096,13 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         }
         /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_84 = load_v3(key_sum_3 + j) * 0.015625f;
+            const vec_v3 t_87 = load_v3(key_sum_3 + j) * 0.015625f;
             vec_v3 key_sum_4_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_83 = load_v3(k_tile + d * 64 + j);
-                const vec_v3 k_tile_new85 = k_tile_83 - t_84;
-                store_v3(k_tile + d * 64 + j, k_tile_new85);
-                key_sum_4_in += k_tile_new85 * k_tile_new85;
+                const vec_v3 k_tile_86 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new88 = k_tile_86 - t_87;
+                store_v3(k_tile + d * 64 + j, k_tile_new88);
+                key_sum_4_in += k_tile_new88 * k_tile_new88;
             }
             store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
         }
@@ -6108,9 +6112,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         }
         /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_sum_4_86 = load_v3(key_sum_4 + j);
+            const vec_v3 key_sum_4_89 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_4 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_86) * sketch_g1_norm0_weight[d])
+                store_v3(key_4 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_89) * sketch_g1_norm0_weight[d])
                     + sketch_g1_norm0_bias[d]);
             }
         }
@@ -6120,9 +6124,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_w0_87 = load_v3(key_w0 + h * 64 + j);
-                store_v3(key_w0 + h * 64 + j, (key_w0_87 * 0.5f) * (tanh_v3((key_w0_87 + (((key_w0_87 * key_w0_87) *
-                    key_w0_87) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v3 key_w0_90 = load_v3(key_w0 + h * 64 + j);
+                store_v3(key_w0 + h * 64 + j, (key_w0_90 * 0.5f) * (tanh_v3((key_w0_90 + (((key_w0_90 * key_w0_90) *
+                    key_w0_90) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w1[r][j] = sum over h of sketch_g1_w1 * key_w0 */
@@ -6152,22 +6156,22 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         }
         /* key_w1 = key_w1 - (key_sum_5 * 0.03125f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_89 = load_v3(key_sum_5 + j) * 0.03125f;
+            const vec_v3 t_92 = load_v3(key_sum_5 + j) * 0.03125f;
             vec_v3 key_sum_6_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_w1_88 = load_v3(key_w1 + r * 64 + j);
-                const vec_v3 key_w1_new90 = key_w1_88 - t_89;
-                store_v3(key_w1 + r * 64 + j, key_w1_new90);
-                key_sum_6_in += key_w1_new90 * key_w1_new90;
+                const vec_v3 key_w1_91 = load_v3(key_w1 + r * 64 + j);
+                const vec_v3 key_w1_new93 = key_w1_91 - t_92;
+                store_v3(key_w1 + r * 64 + j, key_w1_new93);
+                key_sum_6_in += key_w1_new93 * key_w1_new93;
             }
             store_v3(key_sum_6 + j, load_v3(key_sum_6 + j) + key_sum_6_in);
         }
         /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_91 = 1.0f / sqrt_v3((load_v3(key_sum_6 + j) * 0.03125f) + 1e-05f);
+            const vec_v3 t_94 = 1.0f / sqrt_v3((load_v3(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_w1 + r * 64 + j, ((load_v3(key_w1 + r * 64 + j) * t_91) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_w1 + r * 64 + j, ((load_v3(key_w1 + r * 64 + j) * t_94) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -6177,18 +6181,18 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_w2_92 = load_v3(key_w2 + h * 64 + j);
-                store_v3(key_w2 + h * 64 + j, (key_w2_92 * 0.5f) * (tanh_v3((key_w2_92 + (((key_w2_92 * key_w2_92) *
-                    key_w2_92) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v3 key_w2_95 = load_v3(key_w2 + h * 64 + j);
+                store_v3(key_w2 + h * 64 + j, (key_w2_95 * 0.5f) * (tanh_v3((key_w2_95 + (((key_w2_95 * key_w2_95) *
+                    key_w2_95) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w3[r][j] = sum over h of sketch_g1_w3 * key_w2 */
         dot10_v3(round_up(j1 - j0, 8), sketch_g1_w3, key_w2, key_w3);
         /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_sum_4_93 = load_v3(key_sum_4 + j);
+            const vec_v3 key_sum_4_96 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_93) *
+                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_96) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -6198,9 +6202,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_w0_2_94 = load_v3(key_w0_2 + h * 64 + j);
-                store_v3(key_w0_2 + h * 64 + j, (key_w0_2_94 * 0.5f) * (tanh_v3((key_w0_2_94 + (((key_w0_2_94 *
-                    key_w0_2_94) * key_w0_2_94) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v3 key_w0_2_97 = load_v3(key_w0_2 + h * 64 + j);
+                store_v3(key_w0_2 + h * 64 + j, (key_w0_2_97 * 0.5f) * (tanh_v3((key_w0_2_97 + (((key_w0_2_97 *
+                    key_w0_2_97) * key_w0_2_97) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w1_2[r][j] = sum over h of sketch_g2_w1 * key_w0_2 */
@@ -6230,22 +6234,22 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         }
         /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.03125f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_96 = load_v3(key_sum_7 + j) * 0.03125f;
+            const vec_v3 t_99 = load_v3(key_sum_7 + j) * 0.03125f;
             vec_v3 key_sum_8_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_w1_2_95 = load_v3(key_w1_2 + r * 64 + j);
-                const vec_v3 key_w1_2_new97 = key_w1_2_95 - t_96;
-                store_v3(key_w1_2 + r * 64 + j, key_w1_2_new97);
-                key_sum_8_in += key_w1_2_new97 * key_w1_2_new97;
+                const vec_v3 key_w1_2_98 = load_v3(key_w1_2 + r * 64 + j);
+                const vec_v3 key_w1_2_new100 = key_w1_2_98 - t_99;
+                store_v3(key_w1_2 + r * 64 + j, key_w1_2_new100);
+                key_sum_8_in += key_w1_2_new100 * key_w1_2_new100;
             }
             store_v3(key_sum_8 + j, load_v3(key_sum_8 + j) + key_sum_8_in);
         }
         /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_98 = 1.0f / sqrt_v3((load_v3(key_sum_8 + j) * 0.03125f) + 1e-05f);
+            const vec_v3 t_101 = 1.0f / sqrt_v3((load_v3(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_w1_2 + r * 64 + j, ((load_v3(key_w1_2 + r * 64 + j) * t_98) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_w1_2 + r * 64 + j, ((load_v3(key_w1_2 + r * 64 + j) * t_101) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -6255,9 +6259,9 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
            0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_w2_2_99 = load_v3(key_w2_2 + h * 64 + j);
-                store_v3(key_w2_2 + h * 64 + j, (key_w2_2_99 * 0.5f) * (tanh_v3((key_w2_2_99 + (((key_w2_2_99 *
-                    key_w2_2_99) * key_w2_2_99) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v3 key_w2_2_102 = load_v3(key_w2_2 + h * 64 + j);
+                store_v3(key_w2_2 + h * 64 + j, (key_w2_2_102 * 0.5f) * (tanh_v3((key_w2_2_102 + (((key_w2_2_102 *
+                    key_w2_2_102) * key_w2_2_102) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
@@ -8242,38 +8246,39 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_w3 * query_14 */
             dot6_any(round_up(i1 - i0, 4), j1 - j0, key_w3, query_14, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any score_46 = load_any(score + j * 16 + i);
-                        store_any(score + j * 16 + i, score_46 * score_46);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_47 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_46 = (i0 + i + lane_any) + query_start;
+                    vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_47, mask_any),
-                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                        const vec_any score_47 = load_any(score + j * 16 + i);
+                        const vec_any score_new48 = pick_any(__builtin_convertvector((j0 + j) <= t_46, mask_any),
+                            score_47 * score_47, splat_any(0.0f));
+                        store_any(score + j * 16 + i, score_new48);
+                        row_sum_in += score_new48;
                     }
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] += load_any(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_any){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            const vec_any score_49 = load_any(score + j * 16 + i);
+                            const vec_any score_new50 = score_49 * score_49;
+                            store_any(score + j * 16 + i, score_new50);
+                            row_sum_in[vector] += score_new50;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -8300,10 +8305,10 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_48 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_49 = t_48 == 0.0f;
+                const vec_any t_51 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_52 = t_51 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_49, splat_any(0.0f), load_any(sum + e * 16 + i) / t_48));
+                    store_any(result + e * 16 + i, pick_any(t_52, splat_any(0.0f), load_any(sum + e * 16 + i) / t_51));
                 }
             }
             /* out = result, transposed back */
@@ -9324,39 +9329,41 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
                 /* score[j][i] = sum over r of key_w3_3 * query_w3 */
                 dot14_any(round_up(i1 - i0, 4), j1 - j0, key_w3_3, query_w3, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any score_72 = load_any(score + j * 64 + i);
-                            store_any(score + j * 64 + i, score_72 * score_72);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_73 = (i0 + i + lane_any) + query_start;
+                        const ints_any t_72 = (i0 + i + lane_any) + query_start;
+                        vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_73) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
-                                splat_any(0.0f)));
+                            const vec_any score_73 = load_any(score + j * 64 + i);
+                            const vec_any score_new74 = pick_any(__builtin_convertvector(((j0 + j) <= t_72) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), score_73 * score_73,
+                                splat_any(0.0f));
+                            store_any(score + j * 64 + i, score_new74);
+                            row_sum_in += score_new74;
                         }
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_any){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                const vec_any score_75 = load_any(score + j * 64 + i);
+                                const vec_any score_new76 = score_75 * score_75;
+                                store_any(score + j * 64 + i, score_new76);
+                                row_sum_in[vector] += score_new76;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -9366,10 +9373,10 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_74 = (chunk * 64) <= (j0 + j);
+                        const int t_77 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
-                                & (-(int64_t)t_74), mask_any);
+                                & (-(int64_t)t_77), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -9379,11 +9386,11 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_75 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
-                const mask_any t_76 = t_75 == 0.0f;
+                const vec_any t_78 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
+                const mask_any t_79 = t_78 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_76, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_75));
+                    store_any(sum + e * 64 + i, pick_any(t_79, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_78));
                 }
             }
             /* out = sum, transposed back */
@@ -9479,13 +9486,13 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_78 = load_any(key_sum + j) * 0.015625f;
+            const vec_any t_81 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_77 = load_any(k_tile + d * 64 + j);
-                const vec_any k_tile_new79 = k_tile_77 - t_78;
-                store_any(k_tile + d * 64 + j, k_tile_new79);
-                key_sum_2_in += k_tile_new79 * k_tile_new79;
+                const vec_any k_tile_80 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new82 = k_tile_80 - t_81;
+                store_any(k_tile + d * 64 + j, k_tile_new82);
+                key_sum_2_in += k_tile_new82 * k_tile_new82;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
         }
@@ -9495,13 +9502,13 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_81 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_84 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             vec_any key_sum_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_80 = load_any(k_tile + d * 64 + j);
-                const vec_any k_tile_new82 = k_tile_80 * t_81;
-                store_any(k_tile + d * 64 + j, k_tile_new82);
-                key_sum_3_in += k_tile_new82;
+                const vec_any k_tile_83 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new85 = k_tile_83 * t_84;
+                store_any(k_tile + d * 64 + j, k_tile_new85);
+                key_sum_3_in += k_tile_new85;
             }
             store_any(key_sum_3 + j, load_any(key_sum_3 + j) + key_sum_3_in);
         }
@@ -9511,13 +9518,13 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         }
         /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_84 = load_any(key_sum_3 + j) * 0.015625f;
+            const vec_any t_87 = load_any(key_sum_3 + j) * 0.015625f;
             vec_any key_sum_4_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_83 = load_any(k_tile + d * 64 + j);
-                const vec_any k_tile_new85 = k_tile_83 - t_84;
-                store_any(k_tile + d * 64 + j, k_tile_new85);
-                key_sum_4_in += k_tile_new85 * k_tile_new85;
+                const vec_any k_tile_86 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new88 = k_tile_86 - t_87;
+                store_any(k_tile + d * 64 + j, k_tile_new88);
+                key_sum_4_in += k_tile_new88 * k_tile_new88;
             }
             store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
         }
@@ -9527,9 +9534,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         }
         /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_sum_4_86 = load_any(key_sum_4 + j);
+            const vec_any key_sum_4_89 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_4 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_86) *
+                store_any(key_4 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_89) *
                     sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
@@ -9539,9 +9546,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_w0_87 = load_any(key_w0 + h * 64 + j);
-                store_any(key_w0 + h * 64 + j, (key_w0_87 * 0.5f) * (tanh_any((key_w0_87 + (((key_w0_87 * key_w0_87) *
-                    key_w0_87) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_any key_w0_90 = load_any(key_w0 + h * 64 + j);
+                store_any(key_w0 + h * 64 + j, (key_w0_90 * 0.5f) * (tanh_any((key_w0_90 + (((key_w0_90 * key_w0_90) *
+                    key_w0_90) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w1[r][j] = sum over h of sketch_g1_w1 * key_w0 */
@@ -9571,22 +9578,22 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         }
         /* key_w1 = key_w1 - (key_sum_5 * 0.03125f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_89 = load_any(key_sum_5 + j) * 0.03125f;
+            const vec_any t_92 = load_any(key_sum_5 + j) * 0.03125f;
             vec_any key_sum_6_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_w1_88 = load_any(key_w1 + r * 64 + j);
-                const vec_any key_w1_new90 = key_w1_88 - t_89;
-                store_any(key_w1 + r * 64 + j, key_w1_new90);
-                key_sum_6_in += key_w1_new90 * key_w1_new90;
+                const vec_any key_w1_91 = load_any(key_w1 + r * 64 + j);
+                const vec_any key_w1_new93 = key_w1_91 - t_92;
+                store_any(key_w1 + r * 64 + j, key_w1_new93);
+                key_sum_6_in += key_w1_new93 * key_w1_new93;
             }
             store_any(key_sum_6 + j, load_any(key_sum_6 + j) + key_sum_6_in);
         }
         /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_91 = 1.0f / sqrt_any((load_any(key_sum_6 + j) * 0.03125f) + 1e-05f);
+            const vec_any t_94 = 1.0f / sqrt_any((load_any(key_sum_6 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_w1 + r * 64 + j, ((load_any(key_w1 + r * 64 + j) * t_91) * sketch_g1_norm1_weight[r]) +
+                store_any(key_w1 + r * 64 + j, ((load_any(key_w1 + r * 64 + j) * t_94) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -9596,18 +9603,18 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_w2_92 = load_any(key_w2 + h * 64 + j);
-                store_any(key_w2 + h * 64 + j, (key_w2_92 * 0.5f) * (tanh_any((key_w2_92 + (((key_w2_92 * key_w2_92) *
-                    key_w2_92) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_any key_w2_95 = load_any(key_w2 + h * 64 + j);
+                store_any(key_w2 + h * 64 + j, (key_w2_95 * 0.5f) * (tanh_any((key_w2_95 + (((key_w2_95 * key_w2_95) *
+                    key_w2_95) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w3[r][j] = sum over h of sketch_g1_w3 * key_w2 */
         dot10_any(round_up(j1 - j0, 4), sketch_g1_w3, key_w2, key_w3);
         /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_sum_4_93 = load_any(key_sum_4 + j);
+            const vec_any key_sum_4_96 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_93) *
+                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_96) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
@@ -9617,9 +9624,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
            0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_w0_2_94 = load_any(key_w0_2 + h * 64 + j);
-                store_any(key_w0_2 + h * 64 + j, (key_w0_2_94 * 0.5f) * (tanh_any((key_w0_2_94 + (((key_w0_2_94 *
-                    key_w0_2_94) * key_w0_2_94) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_any key_w0_2_97 = load_any(key_w0_2 + h * 64 + j);
+                store_any(key_w0_2 + h * 64 + j, (key_w0_2_97 * 0.5f) * (tanh_any((key_w0_2_97 + (((key_w0_2_97 *
+                    key_w0_2_97) * key_w0_2_97) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w1_2[r][j] = sum over h of sketch_g2_w1 * key_w0_2 */
@@ -9649,22 +9656,22 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         }
         /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.03125f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_96 = load_any(key_sum_7 + j) * 0.03125f;
+            const vec_any t_99 = load_any(key_sum_7 + j) * 0.03125f;
             vec_any key_sum_8_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_w1_2_95 = load_any(key_w1_2 + r * 64 + j);
-                const vec_any key_w1_2_new97 = key_w1_2_95 - t_96;
-                store_any(key_w1_2 + r * 64 + j, key_w1_2_new97);
-                key_sum_8_in += key_w1_2_new97 * key_w1_2_new97;
+                const vec_any key_w1_2_98 = load_any(key_w1_2 + r * 64 + j);
+                const vec_any key_w1_2_new100 = key_w1_2_98 - t_99;
+                store_any(key_w1_2 + r * 64 + j, key_w1_2_new100);
+                key_sum_8_in += key_w1_2_new100 * key_w1_2_new100;
             }
             store_any(key_sum_8 + j, load_any(key_sum_8 + j) + key_sum_8_in);
         }
         /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_98 = 1.0f / sqrt_any((load_any(key_sum_8 + j) * 0.03125f) + 1e-05f);
+            const vec_any t_101 = 1.0f / sqrt_any((load_any(key_sum_8 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_w1_2 + r * 64 + j, ((load_any(key_w1_2 + r * 64 + j) * t_98) * sketch_g2_norm1_weight[r])
+                store_any(key_w1_2 + r * 64 + j, ((load_any(key_w1_2 + r * 64 + j) * t_101) * sketch_g2_norm1_weight[r])
                     + sketch_g2_norm1_bias[r]);
             }
         }
@@ -9674,9 +9681,9 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
            0.7978846f) + 1.0f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_w2_2_99 = load_any(key_w2_2 + h * 64 + j);
-                store_any(key_w2_2 + h * 64 + j, (key_w2_2_99 * 0.5f) * (tanh_any((key_w2_2_99 + (((key_w2_2_99 *
-                    key_w2_2_99) * key_w2_2_99) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_any key_w2_2_102 = load_any(key_w2_2 + h * 64 + j);
+                store_any(key_w2_2 + h * 64 + j, (key_w2_2_102 * 0.5f) * (tanh_any((key_w2_2_102 + (((key_w2_2_102 *
+                    key_w2_2_102) * key_w2_2_102) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */

@@ -1406,43 +1406,45 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             dot6_v4(round_up(i1 - i0, 16), j1 - j0, key_w3, query_14, score);
             /* score_2[j][i] = sum over d of k_tile * query_2 */
             dot7_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query_2, score_2);
-            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
-               256)) / 256), (score_2 * score_ ... */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_43 = (i0 + i + lane_v4) + query_start;
-                const ints_v4 r44 = t_43 % 256;
-                const ints_v4 t_45 = (t_43 - (r44 + (((r44 != 0) & ((r44 < 0) != (256 < 0))) & 256))) / 256;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_2_46 = load_v4(score_2 + j * 32 + i);
-                    const vec_v4 t_47 = score_2_46 * score_2_46;
-                    const vec_v4 score_48 = load_v4(score + j * 32 + i);
-                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(t_45 == (((j0 + j) - floor_mod(j0 + j,
-                        256)) / 256), mask_v4), t_47 * t_47, score_48 * score_48));
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), select((((i + query_start) - floormod(i + query_start,
+                   256)) / 256) == ((j - floormod(j,  ... */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_49 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_43 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 r44 = t_43 % 256;
+                    const ints_v4 t_45 = (t_43 - (r44 + (((r44 != 0) & ((r44 < 0) != (256 < 0))) & 256))) / 256;
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_49, mask_v4),
-                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                        const vec_v4 score_2_46 = load_v4(score_2 + j * 32 + i);
+                        const vec_v4 t_47 = score_2_46 * score_2_46;
+                        const vec_v4 score_48 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new49 = pick_v4(__builtin_convertvector((j0 + j) <= t_43, mask_v4),
+                            pick_v4(__builtin_convertvector(t_45 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256),
+                            mask_v4), t_47 * t_47, score_48 * score_48), splat_v4(0.0f));
+                        store_v4(score + j * 32 + i, score_new49);
+                        row_sum_in += score_new49;
                     }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    row_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 32 + i);
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
+                   256)) / 256), (score_2 * score_ ... */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_50 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 r51 = t_50 % 256;
+                    const ints_v4 t_52 = (t_50 - (r51 + (((r51 != 0) & ((r51 < 0) != (256 < 0))) & 256))) / 256;
+                    vec_v4 row_sum_in = (vec_v4){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 score_2_53 = load_v4(score_2 + j * 32 + i);
+                        const vec_v4 t_54 = score_2_53 * score_2_53;
+                        const vec_v4 score_55 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new56 = pick_v4(__builtin_convertvector(t_52 == (((j0 + j) - floor_mod(j0 +
+                            j, 256)) / 256), mask_v4), t_54 * t_54, score_55 * score_55);
+                        store_v4(score + j * 32 + i, score_new56);
+                        row_sum_in += score_new56;
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -1469,10 +1471,10 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_50 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_51 = t_50 == 0.0f;
+                const vec_v4 t_57 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_58 = t_57 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_51, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_50));
+                    store_v4(result + e * 32 + i, pick_v4(t_58, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_57));
                 }
             }
             /* out = result, transposed back */
@@ -2294,40 +2296,42 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot15_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, q_tile, score);
-                /* score = (score * score) * (score * score) */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 score_52 = load_v4(score + j * 64 + i);
-                            const vec_v4 t_53 = score_52 * score_52;
-                            store_v4(score + j * 64 + i, t_53 * t_53);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j),
+                       (score * score) * (score * score), 0.0f); row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_54 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 t_52 = (i0 + i + lane_v4) + query_start;
+                        vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_54) &
-                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
-                                splat_v4(0.0f)));
+                            const vec_v4 score_53 = load_v4(score + j * 64 + i);
+                            const vec_v4 t_54 = score_53 * score_53;
+                            const vec_v4 score_new55 = pick_v4(__builtin_convertvector(((j0 + j) <= t_52) &
+                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), t_54 * t_54, splat_v4(0.0f));
+                            store_v4(score + j * 64 + i, score_new55);
+                            row_sum_in += score_new55;
                         }
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = (score * score) * (score * score); row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_in[4];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v4){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                const vec_v4 score_56 = load_v4(score + j * 64 + i);
+                                const vec_v4 t_57 = score_56 * score_56;
+                                const vec_v4 score_new58 = t_57 * t_57;
+                                store_v4(score + j * 64 + i, score_new58);
+                                row_sum_in[vector] += score_new58;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -2337,10 +2341,10 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_55 = (chunk * 256) <= (j0 + j);
+                        const int t_59 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
-                                & (-(int64_t)t_55), mask_v4);
+                                & (-(int64_t)t_59), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -2350,11 +2354,11 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_56 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
-                const mask_v4 t_57 = t_56 == 0.0f;
+                const vec_v4 t_60 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
+                const mask_v4 t_61 = t_60 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_57, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_56));
+                    store_v4(sum + e * 64 + i, pick_v4(t_61, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_60));
                 }
             }
             /* out = sum, transposed back */
@@ -4304,43 +4308,45 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             dot6_v3(round_up(i1 - i0, 8), j1 - j0, key_w3, query_14, score);
             /* score_2[j][i] = sum over d of k_tile * query_2 */
             dot7_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query_2, score_2);
-            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
-               256)) / 256), (score_2 * score_ ... */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_43 = (i0 + i + lane_v3) + query_start;
-                const ints_v3 r44 = t_43 % 256;
-                const ints_v3 t_45 = (t_43 - (r44 + (((r44 != 0) & ((r44 < 0) != (256 < 0))) & 256))) / 256;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_2_46 = load_v3(score_2 + j * 16 + i);
-                    const vec_v3 t_47 = score_2_46 * score_2_46;
-                    const vec_v3 score_48 = load_v3(score + j * 16 + i);
-                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(t_45 == (((j0 + j) - floor_mod(j0 + j,
-                        256)) / 256), mask_v3), t_47 * t_47, score_48 * score_48));
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), select((((i + query_start) - floormod(i + query_start,
+                   256)) / 256) == ((j - floormod(j,  ... */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_49 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_43 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 r44 = t_43 % 256;
+                    const ints_v3 t_45 = (t_43 - (r44 + (((r44 != 0) & ((r44 < 0) != (256 < 0))) & 256))) / 256;
+                    vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_49, mask_v3),
-                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                        const vec_v3 score_2_46 = load_v3(score_2 + j * 16 + i);
+                        const vec_v3 t_47 = score_2_46 * score_2_46;
+                        const vec_v3 score_48 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new49 = pick_v3(__builtin_convertvector((j0 + j) <= t_43, mask_v3),
+                            pick_v3(__builtin_convertvector(t_45 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256),
+                            mask_v3), t_47 * t_47, score_48 * score_48), splat_v3(0.0f));
+                        store_v3(score + j * 16 + i, score_new49);
+                        row_sum_in += score_new49;
                     }
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 16 + i);
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
+                   256)) / 256), (score_2 * score_ ... */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_50 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 r51 = t_50 % 256;
+                    const ints_v3 t_52 = (t_50 - (r51 + (((r51 != 0) & ((r51 < 0) != (256 < 0))) & 256))) / 256;
+                    vec_v3 row_sum_in = (vec_v3){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 score_2_53 = load_v3(score_2 + j * 16 + i);
+                        const vec_v3 t_54 = score_2_53 * score_2_53;
+                        const vec_v3 score_55 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new56 = pick_v3(__builtin_convertvector(t_52 == (((j0 + j) - floor_mod(j0 +
+                            j, 256)) / 256), mask_v3), t_54 * t_54, score_55 * score_55);
+                        store_v3(score + j * 16 + i, score_new56);
+                        row_sum_in += score_new56;
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -4367,10 +4373,10 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_50 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_51 = t_50 == 0.0f;
+                const vec_v3 t_57 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_58 = t_57 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_51, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_50));
+                    store_v3(result + e * 16 + i, pick_v3(t_58, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_57));
                 }
             }
             /* out = result, transposed back */
@@ -5192,40 +5198,42 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot15_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
-                /* score = (score * score) * (score * score) */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 score_52 = load_v3(score + j * 64 + i);
-                            const vec_v3 t_53 = score_52 * score_52;
-                            store_v3(score + j * 64 + i, t_53 * t_53);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j),
+                       (score * score) * (score * score), 0.0f); row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_54 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 t_52 = (i0 + i + lane_v3) + query_start;
+                        vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_54) &
-                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
-                                splat_v3(0.0f)));
+                            const vec_v3 score_53 = load_v3(score + j * 64 + i);
+                            const vec_v3 t_54 = score_53 * score_53;
+                            const vec_v3 score_new55 = pick_v3(__builtin_convertvector(((j0 + j) <= t_52) &
+                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), t_54 * t_54, splat_v3(0.0f));
+                            store_v3(score + j * 64 + i, score_new55);
+                            row_sum_in += score_new55;
                         }
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = (score * score) * (score * score); row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v3){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                const vec_v3 score_56 = load_v3(score + j * 64 + i);
+                                const vec_v3 t_57 = score_56 * score_56;
+                                const vec_v3 score_new58 = t_57 * t_57;
+                                store_v3(score + j * 64 + i, score_new58);
+                                row_sum_in[vector] += score_new58;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -5235,10 +5243,10 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_55 = (chunk * 256) <= (j0 + j);
+                        const int t_59 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
-                                & (-(int64_t)t_55), mask_v3);
+                                & (-(int64_t)t_59), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -5248,11 +5256,11 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_56 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
-                const mask_v3 t_57 = t_56 == 0.0f;
+                const vec_v3 t_60 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
+                const mask_v3 t_61 = t_60 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_57, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_56));
+                    store_v3(sum + e * 64 + i, pick_v3(t_61, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_60));
                 }
             }
             /* out = sum, transposed back */
@@ -7190,43 +7198,45 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             dot6_any(round_up(i1 - i0, 4), j1 - j0, key_w3, query_14, score);
             /* score_2[j][i] = sum over d of k_tile * query_2 */
             dot7_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query_2, score_2);
-            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
-               256)) / 256), (score_2 * score_ ... */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_43 = (i0 + i + lane_any) + query_start;
-                const ints_any r44 = t_43 % 256;
-                const ints_any t_45 = (t_43 - (r44 + (((r44 != 0) & ((r44 < 0) != (256 < 0))) & 256))) / 256;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_2_46 = load_any(score_2 + j * 16 + i);
-                    const vec_any t_47 = score_2_46 * score_2_46;
-                    const vec_any score_48 = load_any(score + j * 16 + i);
-                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector(t_45 == (((j0 + j) - floor_mod(j0 +
-                        j, 256)) / 256), mask_any), t_47 * t_47, score_48 * score_48));
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), select((((i + query_start) - floormod(i + query_start,
+                   256)) / 256) == ((j - floormod(j,  ... */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_49 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_43 = (i0 + i + lane_any) + query_start;
+                    const ints_any r44 = t_43 % 256;
+                    const ints_any t_45 = (t_43 - (r44 + (((r44 != 0) & ((r44 < 0) != (256 < 0))) & 256))) / 256;
+                    vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_49, mask_any),
-                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                        const vec_any score_2_46 = load_any(score_2 + j * 16 + i);
+                        const vec_any t_47 = score_2_46 * score_2_46;
+                        const vec_any score_48 = load_any(score + j * 16 + i);
+                        const vec_any score_new49 = pick_any(__builtin_convertvector((j0 + j) <= t_43, mask_any),
+                            pick_any(__builtin_convertvector(t_45 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256),
+                            mask_any), t_47 * t_47, score_48 * score_48), splat_any(0.0f));
+                        store_any(score + j * 16 + i, score_new49);
+                        row_sum_in += score_new49;
                     }
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] += load_any(score + j * 16 + i);
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
+                   256)) / 256), (score_2 * score_ ... */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_50 = (i0 + i + lane_any) + query_start;
+                    const ints_any r51 = t_50 % 256;
+                    const ints_any t_52 = (t_50 - (r51 + (((r51 != 0) & ((r51 < 0) != (256 < 0))) & 256))) / 256;
+                    vec_any row_sum_in = (vec_any){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any score_2_53 = load_any(score_2 + j * 16 + i);
+                        const vec_any t_54 = score_2_53 * score_2_53;
+                        const vec_any score_55 = load_any(score + j * 16 + i);
+                        const vec_any score_new56 = pick_any(__builtin_convertvector(t_52 == (((j0 + j) - floor_mod(j0 +
+                            j, 256)) / 256), mask_any), t_54 * t_54, score_55 * score_55);
+                        store_any(score + j * 16 + i, score_new56);
+                        row_sum_in += score_new56;
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -7253,10 +7263,10 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_50 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_51 = t_50 == 0.0f;
+                const vec_any t_57 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_58 = t_57 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_51, splat_any(0.0f), load_any(sum + e * 16 + i) / t_50));
+                    store_any(result + e * 16 + i, pick_any(t_58, splat_any(0.0f), load_any(sum + e * 16 + i) / t_57));
                 }
             }
             /* out = result, transposed back */
@@ -8078,40 +8088,42 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot15_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
-                /* score = (score * score) * (score * score) */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any score_52 = load_any(score + j * 64 + i);
-                            const vec_any t_53 = score_52 * score_52;
-                            store_any(score + j * 64 + i, t_53 * t_53);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j),
+                       (score * score) * (score * score), 0.0f); row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_54 = (i0 + i + lane_any) + query_start;
+                        const ints_any t_52 = (i0 + i + lane_any) + query_start;
+                        vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_54) &
-                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
-                                splat_any(0.0f)));
+                            const vec_any score_53 = load_any(score + j * 64 + i);
+                            const vec_any t_54 = score_53 * score_53;
+                            const vec_any score_new55 = pick_any(__builtin_convertvector(((j0 + j) <= t_52) &
+                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), t_54 * t_54, splat_any(0.0f));
+                            store_any(score + j * 64 + i, score_new55);
+                            row_sum_in += score_new55;
                         }
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = (score * score) * (score * score); row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_any){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                const vec_any score_56 = load_any(score + j * 64 + i);
+                                const vec_any t_57 = score_56 * score_56;
+                                const vec_any score_new58 = t_57 * t_57;
+                                store_any(score + j * 64 + i, score_new58);
+                                row_sum_in[vector] += score_new58;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -8121,10 +8133,10 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_55 = (chunk * 256) <= (j0 + j);
+                        const int t_59 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
-                                & (-(int64_t)t_55), mask_any);
+                                & (-(int64_t)t_59), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -8134,11 +8146,11 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_56 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
-                const mask_any t_57 = t_56 == 0.0f;
+                const vec_any t_60 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
+                const mask_any t_61 = t_60 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_57, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_56));
+                    store_any(sum + e * 64 + i, pick_any(t_61, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_60));
                 }
             }
             /* out = sum, transposed back */

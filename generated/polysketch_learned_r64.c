@@ -1474,38 +1474,39 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_w3 * query_14 */
             dot4_v4(round_up(i1 - i0, 16), j1 - j0, key_w3, query_14, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 score_46 = load_v4(score + j * 32 + i);
-                        store_v4(score + j * 32 + i, score_46 * score_46);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_47 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_46 = (i0 + i + lane_v4) + query_start;
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_47, mask_v4),
-                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                        const vec_v4 score_47 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new48 = pick_v4(__builtin_convertvector((j0 + j) <= t_46, mask_v4),
+                            score_47 * score_47, splat_v4(0.0f));
+                        store_v4(score + j * 32 + i, score_new48);
+                        row_sum_in += score_new48;
                     }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    row_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                    vec_v4 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 32 + i);
+                        row_sum_in[vector] = (vec_v4){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            const vec_v4 score_49 = load_v4(score + j * 32 + i);
+                            const vec_v4 score_new50 = score_49 * score_49;
+                            store_v4(score + j * 32 + i, score_new50);
+                            row_sum_in[vector] += score_new50;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -1532,10 +1533,10 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_48 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_49 = t_48 == 0.0f;
+                const vec_v4 t_51 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_52 = t_51 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_49, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_48));
+                    store_v4(result + e * 32 + i, pick_v4(t_52, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_51));
                 }
             }
             /* out = result, transposed back */
@@ -2727,39 +2728,40 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 }
                 /* score[j][i] = sum over r of key_w3_3 * query_w3 */
                 dot10_v4(round_up(i1 - i0, 16), j1 - j0, key_w3_3, query_w3, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 score_72 = load_v4(score + j * 64 + i);
-                            store_v4(score + j * 64 + i, score_72 * score_72);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_73 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 t_72 = (i0 + i + lane_v4) + query_start;
+                        vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_73) &
-                                (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
-                                splat_v4(0.0f)));
+                            const vec_v4 score_73 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_new74 = pick_v4(__builtin_convertvector(((j0 + j) <= t_72) &
+                                (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v4), score_73 * score_73, splat_v4(0.0f));
+                            store_v4(score + j * 64 + i, score_new74);
+                            row_sum_in += score_new74;
                         }
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_in[4];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v4){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                const vec_v4 score_75 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_new76 = score_75 * score_75;
+                                store_v4(score + j * 64 + i, score_new76);
+                                row_sum_in[vector] += score_new76;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -2769,10 +2771,10 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_74 = (chunk * 128) <= (j0 + j);
+                        const int t_77 = (chunk * 128) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
-                                & (-(int64_t)t_74), mask_v4);
+                                & (-(int64_t)t_77), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -2782,11 +2784,11 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_75 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
-                const mask_v4 t_76 = t_75 == 0.0f;
+                const vec_v4 t_78 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
+                const mask_v4 t_79 = t_78 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_76, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_75));
+                    store_v4(sum + e * 64 + i, pick_v4(t_79, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_78));
                 }
             }
             /* out = sum, transposed back */
@@ -4853,38 +4855,39 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_w3 * query_14 */
             dot4_v3(round_up(i1 - i0, 8), j1 - j0, key_w3, query_14, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 score_46 = load_v3(score + j * 16 + i);
-                        store_v3(score + j * 16 + i, score_46 * score_46);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_47 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_46 = (i0 + i + lane_v3) + query_start;
+                    vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_47, mask_v3),
-                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                        const vec_v3 score_47 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new48 = pick_v3(__builtin_convertvector((j0 + j) <= t_46, mask_v3),
+                            score_47 * score_47, splat_v3(0.0f));
+                        store_v3(score + j * 16 + i, score_new48);
+                        row_sum_in += score_new48;
                     }
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_v3){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            const vec_v3 score_49 = load_v3(score + j * 16 + i);
+                            const vec_v3 score_new50 = score_49 * score_49;
+                            store_v3(score + j * 16 + i, score_new50);
+                            row_sum_in[vector] += score_new50;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -4911,10 +4914,10 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_48 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_49 = t_48 == 0.0f;
+                const vec_v3 t_51 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_52 = t_51 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_49, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_48));
+                    store_v3(result + e * 16 + i, pick_v3(t_52, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_51));
                 }
             }
             /* out = result, transposed back */
@@ -6106,39 +6109,40 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
                 /* score[j][i] = sum over r of key_w3_3 * query_w3 */
                 dot10_v3(round_up(i1 - i0, 8), j1 - j0, key_w3_3, query_w3, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 score_72 = load_v3(score + j * 64 + i);
-                            store_v3(score + j * 64 + i, score_72 * score_72);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_73 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 t_72 = (i0 + i + lane_v3) + query_start;
+                        vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_73) &
-                                (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
-                                splat_v3(0.0f)));
+                            const vec_v3 score_73 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_new74 = pick_v3(__builtin_convertvector(((j0 + j) <= t_72) &
+                                (-(int64_t)((chunk * 128) <= (j0 + j))), mask_v3), score_73 * score_73, splat_v3(0.0f));
+                            store_v3(score + j * 64 + i, score_new74);
+                            row_sum_in += score_new74;
                         }
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v3){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                const vec_v3 score_75 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_new76 = score_75 * score_75;
+                                store_v3(score + j * 64 + i, score_new76);
+                                row_sum_in[vector] += score_new76;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -6148,10 +6152,10 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_74 = (chunk * 128) <= (j0 + j);
+                        const int t_77 = (chunk * 128) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
-                                & (-(int64_t)t_74), mask_v3);
+                                & (-(int64_t)t_77), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -6161,11 +6165,11 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_75 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
-                const mask_v3 t_76 = t_75 == 0.0f;
+                const vec_v3 t_78 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
+                const mask_v3 t_79 = t_78 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_76, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_75));
+                    store_v3(sum + e * 64 + i, pick_v3(t_79, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_78));
                 }
             }
             /* out = sum, transposed back */
@@ -8220,38 +8224,39 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_w3 * query_14 */
             dot4_any(round_up(i1 - i0, 4), j1 - j0, key_w3, query_14, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any score_46 = load_any(score + j * 16 + i);
-                        store_any(score + j * 16 + i, score_46 * score_46);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_47 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_46 = (i0 + i + lane_any) + query_start;
+                    vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_47, mask_any),
-                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                        const vec_any score_47 = load_any(score + j * 16 + i);
+                        const vec_any score_new48 = pick_any(__builtin_convertvector((j0 + j) <= t_46, mask_any),
+                            score_47 * score_47, splat_any(0.0f));
+                        store_any(score + j * 16 + i, score_new48);
+                        row_sum_in += score_new48;
                     }
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] += load_any(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_any){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            const vec_any score_49 = load_any(score + j * 16 + i);
+                            const vec_any score_new50 = score_49 * score_49;
+                            store_any(score + j * 16 + i, score_new50);
+                            row_sum_in[vector] += score_new50;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -8278,10 +8283,10 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_48 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_49 = t_48 == 0.0f;
+                const vec_any t_51 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_52 = t_51 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_49, splat_any(0.0f), load_any(sum + e * 16 + i) / t_48));
+                    store_any(result + e * 16 + i, pick_any(t_52, splat_any(0.0f), load_any(sum + e * 16 + i) / t_51));
                 }
             }
             /* out = result, transposed back */
@@ -9473,39 +9478,41 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
                 /* score[j][i] = sum over r of key_w3_3 * query_w3 */
                 dot10_any(round_up(i1 - i0, 4), j1 - j0, key_w3_3, query_w3, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any score_72 = load_any(score + j * 64 + i);
-                            store_any(score + j * 64 + i, score_72 * score_72);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 128) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_73 = (i0 + i + lane_any) + query_start;
+                        const ints_any t_72 = (i0 + i + lane_any) + query_start;
+                        vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_73) &
-                                (-(int64_t)((chunk * 128) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
-                                splat_any(0.0f)));
+                            const vec_any score_73 = load_any(score + j * 64 + i);
+                            const vec_any score_new74 = pick_any(__builtin_convertvector(((j0 + j) <= t_72) &
+                                (-(int64_t)((chunk * 128) <= (j0 + j))), mask_any), score_73 * score_73,
+                                splat_any(0.0f));
+                            store_any(score + j * 64 + i, score_new74);
+                            row_sum_in += score_new74;
                         }
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 128)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_any){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                const vec_any score_75 = load_any(score + j * 64 + i);
+                                const vec_any score_new76 = score_75 * score_75;
+                                store_any(score + j * 64 + i, score_new76);
+                                row_sum_in[vector] += score_new76;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -9515,10 +9522,10 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_74 = (chunk * 128) <= (j0 + j);
+                        const int t_77 = (chunk * 128) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
-                                & (-(int64_t)t_74), mask_any);
+                                & (-(int64_t)t_77), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -9528,11 +9535,11 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_75 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
-                const mask_any t_76 = t_75 == 0.0f;
+                const vec_any t_78 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
+                const mask_any t_79 = t_78 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_76, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_75));
+                    store_any(sum + e * 64 + i, pick_any(t_79, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_78));
                 }
             }
             /* out = sum, transposed back */

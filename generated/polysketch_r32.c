@@ -846,38 +846,39 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query_3 */
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_g1, query_3, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 score_8 = load_v4(score + j * 32 + i);
-                        store_v4(score + j * 32 + i, score_8 * score_8);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9, mask_v4),
-                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                        const vec_v4 score_9 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new10 = pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
+                            score_9 * score_9, splat_v4(0.0f));
+                        store_v4(score + j * 32 + i, score_new10);
+                        row_sum_in += score_new10;
                     }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    row_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                    vec_v4 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 32 + i);
+                        row_sum_in[vector] = (vec_v4){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            const vec_v4 score_11 = load_v4(score + j * 32 + i);
+                            const vec_v4 score_new12 = score_11 * score_11;
+                            store_v4(score + j * 32 + i, score_new12);
+                            row_sum_in[vector] += score_new12;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -904,10 +905,10 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_10 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_11 = t_10 == 0.0f;
+                const vec_v4 t_13 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_14 = t_13 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_11, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_10));
+                    store_v4(result + e * 32 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_13));
                 }
             }
             /* out = result, transposed back */
@@ -1324,39 +1325,40 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                 }
                 /* score[j][i] = sum over r of key_g1_2 * query_g1 */
                 dot8_v4(round_up(i1 - i0, 16), j1 - j0, key_g1_2, query_g1, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 score_15 = load_v4(score + j * 64 + i);
-                            store_v4(score + j * 64 + i, score_15 * score_15);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_16 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 t_15 = (i0 + i + lane_v4) + query_start;
+                        vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_16) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
-                                splat_v4(0.0f)));
+                            const vec_v4 score_16 = load_v4(score + j * 64 + i);
+                            const vec_v4 score_new17 = pick_v4(__builtin_convertvector(((j0 + j) <= t_15) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), score_16 * score_16, splat_v4(0.0f));
+                            store_v4(score + j * 64 + i, score_new17);
+                            row_sum_in += score_new17;
                         }
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_in[4];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v4){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                const vec_v4 score_18 = load_v4(score + j * 64 + i);
+                                const vec_v4 score_new19 = score_18 * score_18;
+                                store_v4(score + j * 64 + i, score_new19);
+                                row_sum_in[vector] += score_new19;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -1366,10 +1368,10 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_17 = (chunk * 64) <= (j0 + j);
+                        const int t_20 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
-                                & (-(int64_t)t_17), mask_v4);
+                                & (-(int64_t)t_20), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -1379,11 +1381,11 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_18 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
-                const mask_v4 t_19 = t_18 == 0.0f;
+                const vec_v4 t_21 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
+                const mask_v4 t_22 = t_21 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_19, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_18));
+                    store_v4(sum + e * 64 + i, pick_v4(t_22, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_21));
                 }
             }
             /* out = sum, transposed back */
@@ -1452,21 +1454,21 @@ TARGET_v4 APART void polysketch_r32_keys_alone_v4(const struct call *call, int64
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_21 = load_v4(key_sum + j) * 0.015625f;
+            const vec_v4 t_24 = load_v4(key_sum + j) * 0.015625f;
             vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_20 = load_v4(k_tile + d * 64 + j);
-                const vec_v4 k_tile_new22 = k_tile_20 - t_21;
-                store_v4(k_tile + d * 64 + j, k_tile_new22);
-                key_sum_2_in += k_tile_new22 * k_tile_new22;
+                const vec_v4 k_tile_23 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new25 = k_tile_23 - t_24;
+                store_v4(k_tile + d * 64 + j, k_tile_new25);
+                key_sum_2_in += k_tile_new25 * k_tile_new25;
             }
             store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_23 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_26 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_23);
+                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_26);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -2596,38 +2598,39 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query_3 */
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_g1, query_3, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 score_8 = load_v3(score + j * 16 + i);
-                        store_v3(score + j * 16 + i, score_8 * score_8);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
+                    vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9, mask_v3),
-                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                        const vec_v3 score_9 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new10 = pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
+                            score_9 * score_9, splat_v3(0.0f));
+                        store_v3(score + j * 16 + i, score_new10);
+                        row_sum_in += score_new10;
                     }
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_v3){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            const vec_v3 score_11 = load_v3(score + j * 16 + i);
+                            const vec_v3 score_new12 = score_11 * score_11;
+                            store_v3(score + j * 16 + i, score_new12);
+                            row_sum_in[vector] += score_new12;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -2654,10 +2657,10 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_10 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_11 = t_10 == 0.0f;
+                const vec_v3 t_13 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_14 = t_13 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_11, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_10));
+                    store_v3(result + e * 16 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_13));
                 }
             }
             /* out = result, transposed back */
@@ -3074,39 +3077,40 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                 }
                 /* score[j][i] = sum over r of key_g1_2 * query_g1 */
                 dot8_v3(round_up(i1 - i0, 8), j1 - j0, key_g1_2, query_g1, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 score_15 = load_v3(score + j * 64 + i);
-                            store_v3(score + j * 64 + i, score_15 * score_15);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_16 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 t_15 = (i0 + i + lane_v3) + query_start;
+                        vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_16) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
-                                splat_v3(0.0f)));
+                            const vec_v3 score_16 = load_v3(score + j * 64 + i);
+                            const vec_v3 score_new17 = pick_v3(__builtin_convertvector(((j0 + j) <= t_15) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), score_16 * score_16, splat_v3(0.0f));
+                            store_v3(score + j * 64 + i, score_new17);
+                            row_sum_in += score_new17;
                         }
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v3){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                const vec_v3 score_18 = load_v3(score + j * 64 + i);
+                                const vec_v3 score_new19 = score_18 * score_18;
+                                store_v3(score + j * 64 + i, score_new19);
+                                row_sum_in[vector] += score_new19;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -3116,10 +3120,10 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_17 = (chunk * 64) <= (j0 + j);
+                        const int t_20 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
-                                & (-(int64_t)t_17), mask_v3);
+                                & (-(int64_t)t_20), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -3129,11 +3133,11 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_18 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
-                const mask_v3 t_19 = t_18 == 0.0f;
+                const vec_v3 t_21 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
+                const mask_v3 t_22 = t_21 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_19, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_18));
+                    store_v3(sum + e * 64 + i, pick_v3(t_22, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_21));
                 }
             }
             /* out = sum, transposed back */
@@ -3202,21 +3206,21 @@ TARGET_v3 APART void polysketch_r32_keys_alone_v3(const struct call *call, int64
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_21 = load_v3(key_sum + j) * 0.015625f;
+            const vec_v3 t_24 = load_v3(key_sum + j) * 0.015625f;
             vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_20 = load_v3(k_tile + d * 64 + j);
-                const vec_v3 k_tile_new22 = k_tile_20 - t_21;
-                store_v3(k_tile + d * 64 + j, k_tile_new22);
-                key_sum_2_in += k_tile_new22 * k_tile_new22;
+                const vec_v3 k_tile_23 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new25 = k_tile_23 - t_24;
+                store_v3(k_tile + d * 64 + j, k_tile_new25);
+                key_sum_2_in += k_tile_new25 * k_tile_new25;
             }
             store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_23 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_26 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_23);
+                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_26);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
@@ -4334,38 +4338,39 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over r of key_g1 * query_3 */
             dot2_any(round_up(i1 - i0, 4), j1 - j0, key_g1, query_3, score);
-            /* score = score * score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any score_8 = load_any(score + j * 16 + i);
-                        store_any(score + j * 16 + i, score_8 * score_8);
-                    }
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score * score, 0.0f); row_sum += score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_9 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_8 = (i0 + i + lane_any) + query_start;
+                    vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9, mask_any),
-                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                        const vec_any score_9 = load_any(score + j * 16 + i);
+                        const vec_any score_new10 = pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
+                            score_9 * score_9, splat_any(0.0f));
+                        store_any(score + j * 16 + i, score_new10);
+                        row_sum_in += score_new10;
                     }
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = score * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] += load_any(score + j * 16 + i);
+                        row_sum_in[vector] = (vec_any){0};
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            const vec_any score_11 = load_any(score + j * 16 + i);
+                            const vec_any score_new12 = score_11 * score_11;
+                            store_any(score + j * 16 + i, score_new12);
+                            row_sum_in[vector] += score_new12;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -4392,10 +4397,10 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_10 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_11 = t_10 == 0.0f;
+                const vec_any t_13 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_14 = t_13 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_11, splat_any(0.0f), load_any(sum + e * 16 + i) / t_10));
+                    store_any(result + e * 16 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 16 + i) / t_13));
                 }
             }
             /* out = result, transposed back */
@@ -4808,39 +4813,41 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                 }
                 /* score[j][i] = sum over r of key_g1_2 * query_g1 */
                 dot8_any(round_up(i1 - i0, 4), j1 - j0, key_g1_2, query_g1, score);
-                /* score = score * score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any score_15 = load_any(score + j * 64 + i);
-                            store_any(score + j * 64 + i, score_15 * score_15);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 64) <= j), score * score, 0.0f);
+                       row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_16 = (i0 + i + lane_any) + query_start;
+                        const ints_any t_15 = (i0 + i + lane_any) + query_start;
+                        vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_16) &
-                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
-                                splat_any(0.0f)));
+                            const vec_any score_16 = load_any(score + j * 64 + i);
+                            const vec_any score_new17 = pick_any(__builtin_convertvector(((j0 + j) <= t_15) &
+                                (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), score_16 * score_16,
+                                splat_any(0.0f));
+                            store_any(score + j * 64 + i, score_new17);
+                            row_sum_in += score_new17;
                         }
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 64)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = score * score; row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_any){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                const vec_any score_18 = load_any(score + j * 64 + i);
+                                const vec_any score_new19 = score_18 * score_18;
+                                store_any(score + j * 64 + i, score_new19);
+                                row_sum_in[vector] += score_new19;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -4850,10 +4857,10 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_17 = (chunk * 64) <= (j0 + j);
+                        const int t_20 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
-                                & (-(int64_t)t_17), mask_any);
+                                & (-(int64_t)t_20), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -4863,11 +4870,11 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_18 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
-                const mask_any t_19 = t_18 == 0.0f;
+                const vec_any t_21 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
+                const mask_any t_22 = t_21 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_19, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_18));
+                    store_any(sum + e * 64 + i, pick_any(t_22, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_21));
                 }
             }
             /* out = sum, transposed back */
@@ -4936,21 +4943,21 @@ APART void polysketch_r32_keys_alone_any(const struct call *call, int64_t task, 
         }
         /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_21 = load_any(key_sum + j) * 0.015625f;
+            const vec_any t_24 = load_any(key_sum + j) * 0.015625f;
             vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_20 = load_any(k_tile + d * 64 + j);
-                const vec_any k_tile_new22 = k_tile_20 - t_21;
-                store_any(k_tile + d * 64 + j, k_tile_new22);
-                key_sum_2_in += k_tile_new22 * k_tile_new22;
+                const vec_any k_tile_23 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new25 = k_tile_23 - t_24;
+                store_any(k_tile + d * 64 + j, k_tile_new25);
+                key_sum_2_in += k_tile_new25 * k_tile_new25;
             }
             store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_23 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_26 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_23);
+                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_26);
             }
         }
         /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */

@@ -847,43 +847,45 @@ TARGET_v4 static void polysketch_r64_local_rows_v4(const struct call *call, int6
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_g1, query_3, score);
             /* score_2[j][i] = sum over d of k_tile * query_2 */
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query_2, score_2);
-            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
-               256)) / 256), (score_2 * score_ ... */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
-                const ints_v4 r9 = t_8 % 256;
-                const ints_v4 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_2_11 = load_v4(score_2 + j * 32 + i);
-                    const vec_v4 t_12 = score_2_11 * score_2_11;
-                    const vec_v4 score_13 = load_v4(score + j * 32 + i);
-                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j,
-                        256)) / 256), mask_v4), t_12 * t_12, score_13 * score_13));
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), select((((i + query_start) - floormod(i + query_start,
+                   256)) / 256) == ((j - floormod(j,  ... */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_14 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 r9 = t_8 % 256;
+                    const ints_v4 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
+                    vec_v4 row_sum_in = (vec_v4){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_14, mask_v4),
-                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                        const vec_v4 score_2_11 = load_v4(score_2 + j * 32 + i);
+                        const vec_v4 t_12 = score_2_11 * score_2_11;
+                        const vec_v4 score_13 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new14 = pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
+                            pick_v4(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256),
+                            mask_v4), t_12 * t_12, score_13 * score_13), splat_v4(0.0f));
+                        store_v4(score + j * 32 + i, score_new14);
+                        row_sum_in += score_new14;
                     }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    row_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_sum_in[vector] += load_v4(score + j * 32 + i);
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
+                   256)) / 256), (score_2 * score_ ... */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_15 = (i0 + i + lane_v4) + query_start;
+                    const ints_v4 r16 = t_15 % 256;
+                    const ints_v4 t_17 = (t_15 - (r16 + (((r16 != 0) & ((r16 < 0) != (256 < 0))) & 256))) / 256;
+                    vec_v4 row_sum_in = (vec_v4){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 score_2_18 = load_v4(score_2 + j * 32 + i);
+                        const vec_v4 t_19 = score_2_18 * score_2_18;
+                        const vec_v4 score_20 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new21 = pick_v4(__builtin_convertvector(t_17 == (((j0 + j) - floor_mod(j0 +
+                            j, 256)) / 256), mask_v4), t_19 * t_19, score_20 * score_20);
+                        store_v4(score + j * 32 + i, score_new21);
+                        row_sum_in += score_new21;
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -910,10 +912,10 @@ TARGET_v4 static void polysketch_r64_local_rows_v4(const struct call *call, int6
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_15 = load_v4(row_sum + i) + 1.0f;
-                const mask_v4 t_16 = t_15 == 0.0f;
+                const vec_v4 t_22 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_23 = t_22 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_16, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_15));
+                    store_v4(result + e * 32 + i, pick_v4(t_23, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_22));
                 }
             }
             /* out = result, transposed back */
@@ -1323,40 +1325,42 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot8_v4(round_up(i1 - i0, 16), j1 - j0, k_tile_2, q_tile, score);
-                /* score = (score * score) * (score * score) */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 score_15 = load_v4(score + j * 64 + i);
-                            const vec_v4 t_16 = score_15 * score_15;
-                            store_v4(score + j * 64 + i, t_16 * t_16);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j),
+                       (score * score) * (score * score), 0.0f); row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_17 = (i0 + i + lane_v4) + query_start;
+                        const ints_v4 t_15 = (i0 + i + lane_v4) + query_start;
+                        vec_v4 row_sum_in = (vec_v4){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_17) &
-                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
-                                splat_v4(0.0f)));
+                            const vec_v4 score_16 = load_v4(score + j * 64 + i);
+                            const vec_v4 t_17 = score_16 * score_16;
+                            const vec_v4 score_new18 = pick_v4(__builtin_convertvector(((j0 + j) <= t_15) &
+                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v4), t_17 * t_17, splat_v4(0.0f));
+                            store_v4(score + j * 64 + i, score_new18);
+                            row_sum_in += score_new18;
                         }
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = (score * score) * (score * score); row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+                        vec_v4 row_sum_in[4];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            row_sum_in[vector] += load_v4(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v4){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                const vec_v4 score_19 = load_v4(score + j * 64 + i);
+                                const vec_v4 t_20 = score_19 * score_19;
+                                const vec_v4 score_new21 = t_20 * t_20;
+                                store_v4(score + j * 64 + i, score_new21);
+                                row_sum_in[vector] += score_new21;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -1366,10 +1370,10 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 in_region[4] = {0};
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_18 = (chunk * 256) <= (j0 + j);
+                        const int t_22 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
-                                & (-(int64_t)t_18), mask_v4);
+                                & (-(int64_t)t_22), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -1379,11 +1383,11 @@ TARGET_v4 APART void polysketch_r64_local_queries_v4(const struct call *call, in
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_19 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
-                const mask_v4 t_20 = t_19 == 0.0f;
+                const vec_v4 t_23 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
+                const mask_v4 t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_20, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_19));
+                    store_v4(sum + e * 64 + i, pick_v4(t_24, splat_v4(0.0f),
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
@@ -2453,43 +2457,45 @@ TARGET_v3 static void polysketch_r64_local_rows_v3(const struct call *call, int6
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_g1, query_3, score);
             /* score_2[j][i] = sum over d of k_tile * query_2 */
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query_2, score_2);
-            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
-               256)) / 256), (score_2 * score_ ... */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
-                const ints_v3 r9 = t_8 % 256;
-                const ints_v3 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_2_11 = load_v3(score_2 + j * 16 + i);
-                    const vec_v3 t_12 = score_2_11 * score_2_11;
-                    const vec_v3 score_13 = load_v3(score + j * 16 + i);
-                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j,
-                        256)) / 256), mask_v3), t_12 * t_12, score_13 * score_13));
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), select((((i + query_start) - floormod(i + query_start,
+                   256)) / 256) == ((j - floormod(j,  ... */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_14 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 r9 = t_8 % 256;
+                    const ints_v3 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
+                    vec_v3 row_sum_in = (vec_v3){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_14, mask_v3),
-                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                        const vec_v3 score_2_11 = load_v3(score_2 + j * 16 + i);
+                        const vec_v3 t_12 = score_2_11 * score_2_11;
+                        const vec_v3 score_13 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new14 = pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
+                            pick_v3(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256),
+                            mask_v3), t_12 * t_12, score_13 * score_13), splat_v3(0.0f));
+                        store_v3(score + j * 16 + i, score_new14);
+                        row_sum_in += score_new14;
                     }
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] += load_v3(score + j * 16 + i);
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
+                   256)) / 256), (score_2 * score_ ... */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_15 = (i0 + i + lane_v3) + query_start;
+                    const ints_v3 r16 = t_15 % 256;
+                    const ints_v3 t_17 = (t_15 - (r16 + (((r16 != 0) & ((r16 < 0) != (256 < 0))) & 256))) / 256;
+                    vec_v3 row_sum_in = (vec_v3){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 score_2_18 = load_v3(score_2 + j * 16 + i);
+                        const vec_v3 t_19 = score_2_18 * score_2_18;
+                        const vec_v3 score_20 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new21 = pick_v3(__builtin_convertvector(t_17 == (((j0 + j) - floor_mod(j0 +
+                            j, 256)) / 256), mask_v3), t_19 * t_19, score_20 * score_20);
+                        store_v3(score + j * 16 + i, score_new21);
+                        row_sum_in += score_new21;
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -2516,10 +2522,10 @@ TARGET_v3 static void polysketch_r64_local_rows_v3(const struct call *call, int6
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_15 = load_v3(row_sum + i) + 1.0f;
-                const mask_v3 t_16 = t_15 == 0.0f;
+                const vec_v3 t_22 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_23 = t_22 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_16, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_15));
+                    store_v3(result + e * 16 + i, pick_v3(t_23, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_22));
                 }
             }
             /* out = result, transposed back */
@@ -2929,40 +2935,42 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot8_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
-                /* score = (score * score) * (score * score) */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 score_15 = load_v3(score + j * 64 + i);
-                            const vec_v3 t_16 = score_15 * score_15;
-                            store_v3(score + j * 64 + i, t_16 * t_16);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j),
+                       (score * score) * (score * score), 0.0f); row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_17 = (i0 + i + lane_v3) + query_start;
+                        const ints_v3 t_15 = (i0 + i + lane_v3) + query_start;
+                        vec_v3 row_sum_in = (vec_v3){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_17) &
-                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
-                                splat_v3(0.0f)));
+                            const vec_v3 score_16 = load_v3(score + j * 64 + i);
+                            const vec_v3 t_17 = score_16 * score_16;
+                            const vec_v3 score_new18 = pick_v3(__builtin_convertvector(((j0 + j) <= t_15) &
+                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_v3), t_17 * t_17, splat_v3(0.0f));
+                            store_v3(score + j * 64 + i, score_new18);
+                            row_sum_in += score_new18;
                         }
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = (score * score) * (score * score); row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                        vec_v3 row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_v3){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                const vec_v3 score_19 = load_v3(score + j * 64 + i);
+                                const vec_v3 t_20 = score_19 * score_19;
+                                const vec_v3 score_new21 = t_20 * t_20;
+                                store_v3(score + j * 64 + i, score_new21);
+                                row_sum_in[vector] += score_new21;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -2972,10 +2980,10 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 in_region[8] = {0};
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_18 = (chunk * 256) <= (j0 + j);
+                        const int t_22 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
-                                & (-(int64_t)t_18), mask_v3);
+                                & (-(int64_t)t_22), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -2985,11 +2993,11 @@ TARGET_v3 APART void polysketch_r64_local_queries_v3(const struct call *call, in
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_19 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
-                const mask_v3 t_20 = t_19 == 0.0f;
+                const vec_v3 t_23 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
+                const mask_v3 t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_20, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_19));
+                    store_v3(sum + e * 64 + i, pick_v3(t_24, splat_v3(0.0f),
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */
@@ -4047,43 +4055,45 @@ static void polysketch_r64_local_rows_any(const struct call *call, int64_t task,
             dot2_any(round_up(i1 - i0, 4), j1 - j0, key_g1, query_3, score);
             /* score_2[j][i] = sum over d of k_tile * query_2 */
             dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query_2, score_2);
-            /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
-               256)) / 256), (score_2 * score_ ... */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_8 = (i0 + i + lane_any) + query_start;
-                const ints_any r9 = t_8 % 256;
-                const ints_any t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_2_11 = load_any(score_2 + j * 16 + i);
-                    const vec_any t_12 = score_2_11 * score_2_11;
-                    const vec_any score_13 = load_any(score + j * 16 + i);
-                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 +
-                        j, 256)) / 256), mask_any), t_12 * t_12, score_13 * score_13));
-                }
-            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), select((((i + query_start) - floormod(i + query_start,
+                   256)) / 256) == ((j - floormod(j,  ... */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_14 = (i0 + i + lane_any) + query_start;
+                    const ints_any t_8 = (i0 + i + lane_any) + query_start;
+                    const ints_any r9 = t_8 % 256;
+                    const ints_any t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (256 < 0))) & 256))) / 256;
+                    vec_any row_sum_in = (vec_any){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_14, mask_any),
-                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                        const vec_any score_2_11 = load_any(score_2 + j * 16 + i);
+                        const vec_any t_12 = score_2_11 * score_2_11;
+                        const vec_any score_13 = load_any(score + j * 16 + i);
+                        const vec_any score_new14 = pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
+                            pick_any(__builtin_convertvector(t_10 == (((j0 + j) - floor_mod(j0 + j, 256)) / 256),
+                            mask_any), t_12 * t_12, score_13 * score_13), splat_any(0.0f));
+                        store_any(score + j * 16 + i, score_new14);
+                        row_sum_in += score_new14;
                     }
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
-            /* row_sum += score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] += load_any(score + j * 16 + i);
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = select((((i + query_start) - floormod(i + query_start, 256)) / 256) == ((j - floormod(j,
+                   256)) / 256), (score_2 * score_ ... */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_15 = (i0 + i + lane_any) + query_start;
+                    const ints_any r16 = t_15 % 256;
+                    const ints_any t_17 = (t_15 - (r16 + (((r16 != 0) & ((r16 < 0) != (256 < 0))) & 256))) / 256;
+                    vec_any row_sum_in = (vec_any){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any score_2_18 = load_any(score_2 + j * 16 + i);
+                        const vec_any t_19 = score_2_18 * score_2_18;
+                        const vec_any score_20 = load_any(score + j * 16 + i);
+                        const vec_any score_new21 = pick_any(__builtin_convertvector(t_17 == (((j0 + j) - floor_mod(j0 +
+                            j, 256)) / 256), mask_any), t_19 * t_19, score_20 * score_20);
+                        store_any(score + j * 16 + i, score_new21);
+                        row_sum_in += score_new21;
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
@@ -4110,10 +4120,10 @@ static void polysketch_r64_local_rows_any(const struct call *call, int64_t task,
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_15 = load_any(row_sum + i) + 1.0f;
-                const mask_any t_16 = t_15 == 0.0f;
+                const vec_any t_22 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_23 = t_22 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_16, splat_any(0.0f), load_any(sum + e * 16 + i) / t_15));
+                    store_any(result + e * 16 + i, pick_any(t_23, splat_any(0.0f), load_any(sum + e * 16 + i) / t_22));
                 }
             }
             /* out = result, transposed back */
@@ -4523,40 +4533,42 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
                 dot8_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
-                /* score = (score * score) * (score * score) */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any score_15 = load_any(score + j * 64 + i);
-                            const vec_any t_16 = score_15 * score_15;
-                            store_any(score + j * 64 + i, t_16 * t_16);
-                        }
-                    }
-                }
                 if ((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j), score, 0.0f) */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 256) <= j),
+                       (score * score) * (score * score), 0.0f); row_sum += score */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_17 = (i0 + i + lane_any) + query_start;
+                        const ints_any t_15 = (i0 + i + lane_any) + query_start;
+                        vec_any row_sum_in = (vec_any){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_17) &
-                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
-                                splat_any(0.0f)));
+                            const vec_any score_16 = load_any(score + j * 64 + i);
+                            const vec_any t_17 = score_16 * score_16;
+                            const vec_any score_new18 = pick_any(__builtin_convertvector(((j0 + j) <= t_15) &
+                                (-(int64_t)((chunk * 256) <= (j0 + j))), mask_any), t_17 * t_17, splat_any(0.0f));
+                            store_any(score + j * 64 + i, score_new18);
+                            row_sum_in += score_new18;
                         }
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
                     }
                 }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                if (!((j0 < (chunk * 256)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
+                    /* score = (score * score) * (score * score); row_sum += score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                        vec_any row_sum_in[2];
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 64 + i);
+                            row_sum_in[vector] = (vec_any){0};
                         }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                const vec_any score_19 = load_any(score + j * 64 + i);
+                                const vec_any t_20 = score_19 * score_19;
+                                const vec_any score_new21 = t_20 * t_20;
+                                store_any(score + j * 64 + i, score_new21);
+                                row_sum_in[vector] += score_new21;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                        }
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
@@ -4566,10 +4578,10 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any in_region[16] = {0};
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int t_18 = (chunk * 256) <= (j0 + j);
+                        const int t_22 = (chunk * 256) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
-                                & (-(int64_t)t_18), mask_any);
+                                & (-(int64_t)t_22), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, in_region, i1 - i0);
                     }
@@ -4579,11 +4591,11 @@ APART void polysketch_r64_local_queries_any(const struct call *call, int64_t tas
             /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
                (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_19 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
-                const mask_any t_20 = t_19 == 0.0f;
+                const vec_any t_23 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
+                const mask_any t_24 = t_23 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_20, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_19));
+                    store_any(sum + e * 64 + i, pick_any(t_24, splat_any(0.0f),
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_23));
                 }
             }
             /* out = sum, transposed back */

@@ -33,15 +33,15 @@
    Linear from 204 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
-     270336 bytes of workspace per thread
+     533120 bytes of workspace per thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 241664 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
-     270336 bytes of workspace per thread
+     533056 bytes of workspace per thread
      x86-64-v3  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 241664 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
-     172032 bytes of workspace per thread
+     434752 bytes of workspace per thread
      generic    linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 241664 bytes of workspace per thread
 
@@ -165,6 +165,28 @@ INLINE void synchronise(const struct part *part)
 #ifdef _OPENMP
 #pragma omp barrier
 #endif
+}
+
+/* A thread has the elements of the differences from <= x < to of head `head` of a strip. The memory begins with
+   difference `base`. */
+struct remembered {
+    int64_t head, base, from, to;
+};
+/* Makes the strip ready for the differences from <= x < to of a head. Forgets all elements if they are of another
+   head, or of differences far away. The call has `all` differences, from `lowest` on, and the memory has room for
+   `room`. */
+INLINE void recall(struct remembered *r, int64_t head, int64_t from, int64_t to, int64_t lowest, int64_t all,
+    int64_t room)
+{
+    const int64_t far = to - from;
+    if (r->head == head && from >= r->base && to <= r->base + room && from <= r->to + far && r->from <= to + far)
+        return;
+    *r = (struct remembered){head, all <= room ? lowest : from - room / 2, from, from};
+}
+INLINE void extend_known(struct remembered *r, int64_t from, int64_t to)
+{
+    r->from = min(r->from, from);
+    r->to = max(r->to, to);
 }
 
 static const double rope_theta[32] = {
@@ -671,7 +693,8 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
     float *const k_tile = (float *)(void *)(work + 245760); /* [d: 64, j: 96] */
-    float *const of_difference = (float *)(void *)(work + 12288); /* [difference_144: 144] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 270336);
+    float *const of_difference_kept = (float *)(void *)(work + 270400); /* [65680 differences] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
         const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
         float *const query = all_query + (i0 - i_block) / 32 * 2048;
@@ -745,14 +768,26 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
-            /* of_difference = exp2(((((difference_144 + (lo() - hi())) + query_start) + 1) * 1.0f) * (log(1 - exp2((-5
-               - ((g * members) + m))  ... */
-            const int64_t t_6 = i0 - j1;
-            const double t_7 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
-            for (int64_t difference_144 = 0; difference_144 < 144; difference_144 += 16) {
-                store_v4(of_difference + difference_144, exp2_v4((__builtin_convertvector((((difference_144 + lane_v4) +
-                    t_6) + query_start) + 1, vec_v4) * 1.0f) * (float)t_7));
+            /* the elements of of_difference that this thread has for the head */
+            const int64_t of_difference_first = i0 - j1 + 1;
+            recall(of_difference_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m,
+                of_difference_first, of_difference_first + 144, 1 - n_k, n_q + n_k + 144, 65536);
+            float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                const int64_t difference_1440 = above ? of_difference_known->to - of_difference_first : 0;
+                const int64_t difference_1441 = above ? 144 : of_difference_known->from - of_difference_first;
+                if (difference_1440 >= difference_1441) continue;
+                /* of_difference = exp2(((((difference_144 + (lo() - hi())) + query_start) + 1) * 1.0f) * (log(1 -
+                   exp2((-5 - ((g * members) + m))  ... */
+                const int64_t t_6 = i0 - j1;
+                const double t_7 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) *
+                    1.4426950408889634;
+                for (int64_t difference_144 = difference_1440; difference_144 < difference_1441; difference_144 += 16) {
+                    store_v4(of_difference + difference_144, exp2_v4((__builtin_convertvector((((difference_144 +
+                        lane_v4) + t_6) + query_start) + 1, vec_v4) * 1.0f) * (float)t_7));
+                }
             }
+            extend_known(of_difference_known, of_difference_first, of_difference_first + 144);
             /* score = score * of_difference */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1887,7 +1922,8 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
     float *const k_tile = (float *)(void *)(work + 245760); /* [d: 64, j: 96] */
-    float *const of_difference = (float *)(void *)(work + 6144); /* [difference_120: 120] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 270336);
+    float *const of_difference_kept = (float *)(void *)(work + 270400); /* [65656 differences] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
         float *const query = all_query + (i0 - i_block) / 16 * 1024;
@@ -1961,14 +1997,26 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
-            /* of_difference = exp2(((((difference_120 + (lo() - hi())) + query_start) + 1) * 1.0f) * (log(1 - exp2((-5
-               - ((g * members) + m))  ... */
-            const int64_t t_6 = i0 - j1;
-            const double t_7 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
-            for (int64_t difference_120 = 0; difference_120 < 120; difference_120 += 8) {
-                store_v3(of_difference + difference_120, exp2_v3((__builtin_convertvector((((difference_120 + lane_v3) +
-                    t_6) + query_start) + 1, vec_v3) * 1.0f) * (float)t_7));
+            /* the elements of of_difference that this thread has for the head */
+            const int64_t of_difference_first = i0 - j1 + 1;
+            recall(of_difference_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m,
+                of_difference_first, of_difference_first + 120, 1 - n_k, n_q + n_k + 120, 65536);
+            float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                const int64_t difference_1200 = above ? of_difference_known->to - of_difference_first : 0;
+                const int64_t difference_1201 = above ? 120 : of_difference_known->from - of_difference_first;
+                if (difference_1200 >= difference_1201) continue;
+                /* of_difference = exp2(((((difference_120 + (lo() - hi())) + query_start) + 1) * 1.0f) * (log(1 -
+                   exp2((-5 - ((g * members) + m))  ... */
+                const int64_t t_6 = i0 - j1;
+                const double t_7 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) *
+                    1.4426950408889634;
+                for (int64_t difference_120 = difference_1200; difference_120 < difference_1201; difference_120 += 8) {
+                    store_v3(of_difference + difference_120, exp2_v3((__builtin_convertvector((((difference_120 +
+                        lane_v3) + t_6) + query_start) + 1, vec_v3) * 1.0f) * (float)t_7));
+                }
             }
+            extend_known(of_difference_known, of_difference_first, of_difference_first + 120);
             /* score = score * of_difference */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3092,7 +3140,8 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
     float *const k_tile = (float *)(void *)(work + 147456); /* [d: 64, j: 96] */
-    float *const of_difference = (float *)(void *)(work + 6144); /* [difference_116: 116] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 172032);
+    float *const of_difference_kept = (float *)(void *)(work + 172096); /* [65652 differences] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
         float *const query = all_query + (i0 - i_block) / 16 * 1024;
@@ -3166,14 +3215,26 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
-            /* of_difference = exp2(((((difference_116 + (lo() - hi())) + query_start) + 1) * 1.0f) * (log(1 - exp2((-5
-               - ((g * members) + m))  ... */
-            const int64_t t_6 = i0 - j1;
-            const double t_7 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
-            for (int64_t difference_116 = 0; difference_116 < 116; difference_116 += 4) {
-                store_any(of_difference + difference_116, exp2_any((__builtin_convertvector((((difference_116 +
-                    lane_any) + t_6) + query_start) + 1, vec_any) * 1.0f) * (float)t_7));
+            /* the elements of of_difference that this thread has for the head */
+            const int64_t of_difference_first = i0 - j1 + 1;
+            recall(of_difference_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m,
+                of_difference_first, of_difference_first + 116, 1 - n_k, n_q + n_k + 116, 65536);
+            float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                const int64_t difference_1160 = above ? of_difference_known->to - of_difference_first : 0;
+                const int64_t difference_1161 = above ? 116 : of_difference_known->from - of_difference_first;
+                if (difference_1160 >= difference_1161) continue;
+                /* of_difference = exp2(((((difference_116 + (lo() - hi())) + query_start) + 1) * 1.0f) * (log(1 -
+                   exp2((-5 - ((g * members) + m))  ... */
+                const int64_t t_6 = i0 - j1;
+                const double t_7 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) *
+                    1.4426950408889634;
+                for (int64_t difference_116 = difference_1160; difference_116 < difference_1161; difference_116 += 4) {
+                    store_any(of_difference + difference_116, exp2_any((__builtin_convertvector((((difference_116 +
+                        lane_any) + t_6) + query_start) + 1, vec_any) * 1.0f) * (float)t_7));
+                }
             }
+            extend_known(of_difference_known, of_difference_first, of_difference_first + 116);
             /* score = score * of_difference */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3805,6 +3866,8 @@ struct version {
     size_t own;   /* bytes of workspace for each thread */
     int in_keys; /* no query may be after the last key */
     int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
+    int remembered; /* the number of strips that a thread remembers, which are at these places in its workspace */
+    size_t remembers[4];
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
@@ -3829,7 +3892,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
             .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = retention_few_v4, .tile = 0,
             .own = 110592, .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
-        return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 270336, .of_pair = 128};
+        return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 533120, .of_pair = 128, .remembered = 1,
+            .remembers = {270336}};
     }
 #endif
 #if defined(__x86_64__)
@@ -3840,7 +3904,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
             .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = retention_few_v3, .tile = 0,
             .own = 110592, .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
-        return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 270336, .of_pair = 128};
+        return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 533056, .of_pair = 128, .remembered = 1,
+            .remembers = {270336}};
     }
 #endif
     if (n_k >= 204 && rows <= 49) return (struct version){.head = retention_few_any, .tile = 0, .own = 110592,
@@ -3849,7 +3914,8 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
         .in_keys = 1, .shared = 32768, .slot = 16384, .slots = 4, .together = 1};
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = retention_few_any, .tile = 0, .own = 110592,
         .of_pair = 128, .shared = 65536, .slot = 16384, .slots = 4, .together = 1};
-    return (struct version){.rows = retention_rows_any, .tile = 128, .own = 172032, .of_pair = 128};
+    return (struct version){.rows = retention_rows_any, .tile = 128, .own = 434752, .of_pair = 128, .remembered = 1,
+        .remembers = {172032}};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -3992,6 +4058,12 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
+/* Makes a thread's strips empty, because its workspace has the numbers of an earlier call. */
+INLINE void forget(const struct version *v, unsigned char *own)
+{
+    for (int k = 0; k < v->remembered; k++) ((struct remembered *)(void *)(own + v->remembers[k]))->head = -1;
+}
+
 /* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
    library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
@@ -4022,6 +4094,7 @@ static void work_on(void *work)
     struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct version *const this = job->this;
+        forget(this, own);
         part.shared = own + this->own;
         part.slots = part.shared + this->shared;
         for (; task - first < job->alone; task = take_task(w)) {

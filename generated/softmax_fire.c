@@ -36,11 +36,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 125376 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 125376 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 125376 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 171008 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -209,6 +209,28 @@ INLINE void synchronise(const struct part *part)
 #ifdef _OPENMP
 #pragma omp barrier
 #endif
+}
+
+/* A thread has the elements of the differences from <= x < to of head `head` of a strip. The memory begins with
+   difference `base`. */
+struct remembered {
+    int64_t head, base, from, to;
+};
+/* Makes the strip ready for the differences from <= x < to of a head. Forgets all elements if they are of another
+   head, or of differences far away. The call has `all` differences, from `lowest` on, and the memory has room for
+   `room`. */
+INLINE void recall(struct remembered *r, int64_t head, int64_t from, int64_t to, int64_t lowest, int64_t all,
+    int64_t room)
+{
+    const int64_t far = to - from;
+    if (r->head == head && from >= r->base && to <= r->base + room && from <= r->to + far && r->from <= to + far)
+        return;
+    *r = (struct remembered){head, all <= room ? lowest : from - room / 2, from, from};
+}
+INLINE void extend_known(struct remembered *r, int64_t from, int64_t to)
+{
+    r->from = min(r->from, from);
+    r->to = max(r->to, to);
 }
 
 /* ==== x86-64-v4 ==== */
@@ -855,7 +877,8 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    float *const of_difference = (float *)(void *)(work + 123904); /* [difference_368: 368] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 123904);
+    float *const of_difference_kept = (float *)(void *)(work + 123968); /* [65904 differences] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -887,91 +910,123 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* of_difference = log1p(abs(c) * ((((difference_368 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
-        const float t_0 = fabsf(c_array[0]);
-        const int64_t t_1 = i0 - j1;
-        for (int64_t difference_368 = 0; difference_368 < 368; difference_368 += 16) {
-            store_v4(of_difference + difference_368, log1p_v4(t_0 * (__builtin_convertvector((((difference_368 +
-                lane_v4) + t_1) + query_start) + 1, vec_v4) * 1.0f)));
-        }
-        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
-        const float t_2 = offset_array[0] * 1.442695f;
-        const float w2_array_3 = w2_array[0];
-        const float w1_array_4 = w1_array[0];
-        const float t_6 = fabsf(c_array[0]);
-        const float t_7 = fabsf(threshold_array[0]);
-        const float shift_array_9 = shift_array[0];
-        const float w2_array_10 = w2_array[1 * w2_array_stride_1];
-        const float w1_array_11 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_12 = shift_array[1 * shift_array_stride_0];
-        const float w2_array_13 = w2_array[2 * w2_array_stride_1];
-        const float w1_array_14 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_15 = shift_array[2 * shift_array_stride_0];
-        const float w2_array_16 = w2_array[3 * w2_array_stride_1];
-        const float w1_array_17 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_18 = shift_array[3 * shift_array_stride_0];
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_8 = log1p_v4(t_6 * max_nan_v4(splat_v4(t_7),
-                __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 of_difference_5 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_2) + ((w2_array_3 *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_4 * of_difference_5) / t_8) + shift_array_9)) *
-                    1.442695f)) + ((w2_array_10 * max_nan_v4(splat_v4((float)0),
-                    ((w1_array_11 * of_difference_5) / t_8) + shift_array_12)) * 1.442695f)) + ((w2_array_13 *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_14 * of_difference_5) / t_8) + shift_array_15)) *
-                    1.442695f)) + ((w2_array_16 * max_nan_v4(splat_v4((float)0),
-                    ((w1_array_17 * of_difference_5) / t_8) + shift_array_18)) * 1.442695f));
+        /* the elements of of_difference that this thread has for the head */
+        const int64_t of_difference_first = i0 - j1 + 1;
+        recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first, of_difference_first + 368,
+            1 - n_k, n_q + n_k + 368, 65536);
+        float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+            const int64_t difference_3680 = above ? of_difference_known->to - of_difference_first : 0;
+            const int64_t difference_3681 = above ? 368 : of_difference_known->from - of_difference_first;
+            if (difference_3680 >= difference_3681) continue;
+            /* of_difference = log1p(abs(c) * ((((difference_368 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = i0 - j1;
+            for (int64_t difference_368 = difference_3680; difference_368 < difference_3681; difference_368 += 16) {
+                store_v4(of_difference + difference_368, log1p_v4(t_0 * (__builtin_convertvector((((difference_368 +
+                    lane_v4) + t_1) + query_start) + 1, vec_v4) * 1.0f)));
             }
         }
+        extend_known(of_difference_known, of_difference_first, of_difference_first + 368);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * of_difference) / log1p(abs(c) *  ... */
+            const float t_4 = offset_array[0] * 1.442695f;
+            const float w2_array_5 = w2_array[0];
+            const float w1_array_6 = w1_array[0];
+            const float t_8 = fabsf(c_array[0]);
+            const float t_9 = fabsf(threshold_array[0]);
+            const float shift_array_11 = shift_array[0];
+            const float w2_array_12 = w2_array[1 * w2_array_stride_1];
+            const float w1_array_13 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_15 = w2_array[2 * w2_array_stride_1];
+            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_18 = w2_array[3 * w2_array_stride_1];
+            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_19 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
+                const vec_v4 t_10 = log1p_v4(t_8 * max_nan_v4(splat_v4(t_9), __builtin_convertvector(t_2, vec_v4)));
+                vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_19, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                    const vec_v4 of_difference_7 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v4 score_new21 = pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
+                        ((((score_3 + t_4) + ((w2_array_5 * max_nan_v4(splat_v4((float)0),
+                        ((w1_array_6 * of_difference_7) / t_10) + shift_array_11)) * 1.442695f)) + ((w2_array_12 *
+                        max_nan_v4(splat_v4((float)0), ((w1_array_13 * of_difference_7) / t_10) + shift_array_14)) *
+                        1.442695f)) + ((w2_array_15 * max_nan_v4(splat_v4((float)0),
+                        ((w1_array_16 * of_difference_7) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
+                        max_nan_v4(splat_v4((float)0), ((w1_array_19 * of_difference_7) / t_10) + shift_array_20)) *
+                        1.442695f), splat_v4(-INFINITY));
+                    store_v4(score + j * 64 + i, score_new21);
+                    row_max_in = max_v4(row_max_in, score_new21);
                 }
+                store_v4(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                row_max_in[vector] = load_v4(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
+            const float t_23 = offset_array[0] * 1.442695f;
+            const float w2_array_24 = w2_array[0];
+            const float w1_array_25 = w1_array[0];
+            const float t_27 = fabsf(c_array[0]);
+            const float t_28 = fabsf(threshold_array[0]);
+            const float shift_array_30 = shift_array[0];
+            const float w2_array_31 = w2_array[1 * w2_array_stride_1];
+            const float w1_array_32 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_33 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_34 = w2_array[2 * w2_array_stride_1];
+            const float w1_array_35 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_36 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_37 = w2_array[3 * w2_array_stride_1];
+            const float w1_array_38 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_29 = log1p_v4(t_27 * max_nan_v4(splat_v4(t_28),
+                    __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
+                vec_v4 row_max_in = load_v4(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_22 = load_v4(score + j * 64 + i);
+                    const vec_v4 of_difference_26 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v4 score_new40 = ((((score_22 + t_23) + ((w2_array_24 * max_nan_v4(splat_v4((float)0),
+                        ((w1_array_25 * of_difference_26) / t_29) + shift_array_30)) * 1.442695f)) + ((w2_array_31 *
+                        max_nan_v4(splat_v4((float)0), ((w1_array_32 * of_difference_26) / t_29) + shift_array_33)) *
+                        1.442695f)) + ((w2_array_34 * max_nan_v4(splat_v4((float)0),
+                        ((w1_array_35 * of_difference_26) / t_29) + shift_array_36)) * 1.442695f)) + ((w2_array_37 *
+                        max_nan_v4(splat_v4((float)0), ((w1_array_38 * of_difference_26) / t_29) + shift_array_39)) *
+                        1.442695f);
+                    store_v4(score + j * 64 + i, score_new40);
+                    row_max_in = max_v4(row_max_in, score_new40);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(row_max + i, row_max_in[vector]);
+                store_v4(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_20 = load_v4(old_max + i);
-            const vec_v4 old_max_new21 = exp2_v4(old_max_20 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new21);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new21);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new21);
+            const vec_v4 old_max_41 = load_v4(old_max + i);
+            const vec_v4 old_max_new42 = exp2_v4(old_max_41 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new42);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new42);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new42);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_23 = load_v4(row_max + i);
+            const vec_v4 row_max_44 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_22 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new24 = exp2_v4(score_22 - row_max_23);
-                store_v4(score + j * 64 + i, score_new24);
-                row_sum_in += score_new24;
+                const vec_v4 score_43 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new45 = exp2_v4(score_43 - row_max_44);
+                store_v4(score + j * 64 + i, score_new45);
+                row_sum_in += score_new45;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
@@ -993,18 +1048,18 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_25 = load_v4(row_sum + i);
-        const mask_v4 t_26 = row_sum_25 == 0.0f;
+        const vec_v4 row_sum_46 = load_v4(row_sum + i);
+        const mask_v4 t_47 = row_sum_46 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_26, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_25));
+            store_v4(sum + e * 64 + i, pick_v4(t_47, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_46));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_27 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_27 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_27) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v4 row_sum_48 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_48 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_48) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -1392,7 +1447,8 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
     float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    float *const of_difference = (float *)(void *)(work + 91136); /* [difference_368: 368] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 91136);
+    float *const of_difference_kept = (float *)(void *)(work + 91200); /* [65904 differences] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -1415,100 +1471,132 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* of_difference = log1p(abs(c) * ((((difference_368 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
-        const float t_0 = fabsf(c_array[0]);
-        const int64_t t_1 = i0 - j1;
-        for (int64_t difference_368 = 0; difference_368 < 368; difference_368 += 16) {
-            store_v4(of_difference + difference_368, log1p_v4(t_0 * (__builtin_convertvector((((difference_368 +
-                lane_v4) + t_1) + query_start) + 1, vec_v4) * 1.0f)));
-        }
-        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
-        const float t_2 = offset_array[0] * 1.442695f;
-        const float w2_array_3 = w2_array[0];
-        const float w1_array_4 = w1_array[0];
-        const float t_6 = fabsf(c_array[0]);
-        const float t_7 = fabsf(threshold_array[0]);
-        const float shift_array_9 = shift_array[0];
-        const float w2_array_10 = w2_array[1 * w2_array_stride_1];
-        const float w1_array_11 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_12 = shift_array[1 * shift_array_stride_0];
-        const float w2_array_13 = w2_array[2 * w2_array_stride_1];
-        const float w1_array_14 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_15 = shift_array[2 * shift_array_stride_0];
-        const float w2_array_16 = w2_array[3 * w2_array_stride_1];
-        const float w1_array_17 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_18 = shift_array[3 * shift_array_stride_0];
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_8 = log1p_v4(t_6 * max_nan_v4(splat_v4(t_7),
-                __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 of_difference_5 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                store_v4(score + j * 64 + i, ((((load_v4(score + j * 64 + i) + t_2) + ((w2_array_3 *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_4 * of_difference_5) / t_8) + shift_array_9)) *
-                    1.442695f)) + ((w2_array_10 * max_nan_v4(splat_v4((float)0),
-                    ((w1_array_11 * of_difference_5) / t_8) + shift_array_12)) * 1.442695f)) + ((w2_array_13 *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_14 * of_difference_5) / t_8) + shift_array_15)) *
-                    1.442695f)) + ((w2_array_16 * max_nan_v4(splat_v4((float)0),
-                    ((w1_array_17 * of_difference_5) / t_8) + shift_array_18)) * 1.442695f));
+        /* the elements of of_difference that this thread has for the head */
+        const int64_t of_difference_first = i0 - j1 + 1;
+        recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first, of_difference_first + 368,
+            1 - n_k, n_q + n_k + 368, 65536);
+        float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+            const int64_t difference_3680 = above ? of_difference_known->to - of_difference_first : 0;
+            const int64_t difference_3681 = above ? 368 : of_difference_known->from - of_difference_first;
+            if (difference_3680 >= difference_3681) continue;
+            /* of_difference = log1p(abs(c) * ((((difference_368 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = i0 - j1;
+            for (int64_t difference_368 = difference_3680; difference_368 < difference_3681; difference_368 += 16) {
+                store_v4(of_difference + difference_368, log1p_v4(t_0 * (__builtin_convertvector((((difference_368 +
+                    lane_v4) + t_1) + query_start) + 1, vec_v4) * 1.0f)));
             }
         }
+        extend_known(of_difference_known, of_difference_first, of_difference_first + 368);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * of_difference) / log1p(abs(c) *  ... */
+            const float t_4 = offset_array[0] * 1.442695f;
+            const float w2_array_5 = w2_array[0];
+            const float w1_array_6 = w1_array[0];
+            const float t_8 = fabsf(c_array[0]);
+            const float t_9 = fabsf(threshold_array[0]);
+            const float shift_array_11 = shift_array[0];
+            const float w2_array_12 = w2_array[1 * w2_array_stride_1];
+            const float w1_array_13 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_15 = w2_array[2 * w2_array_stride_1];
+            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_18 = w2_array[3 * w2_array_stride_1];
+            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_19 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
+                const vec_v4 t_10 = log1p_v4(t_8 * max_nan_v4(splat_v4(t_9), __builtin_convertvector(t_2, vec_v4)));
+                vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_19, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    const vec_v4 score_3 = load_v4(score + j * 64 + i);
+                    const vec_v4 of_difference_7 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v4 score_new21 = pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
+                        ((((score_3 + t_4) + ((w2_array_5 * max_nan_v4(splat_v4((float)0),
+                        ((w1_array_6 * of_difference_7) / t_10) + shift_array_11)) * 1.442695f)) + ((w2_array_12 *
+                        max_nan_v4(splat_v4((float)0), ((w1_array_13 * of_difference_7) / t_10) + shift_array_14)) *
+                        1.442695f)) + ((w2_array_15 * max_nan_v4(splat_v4((float)0),
+                        ((w1_array_16 * of_difference_7) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
+                        max_nan_v4(splat_v4((float)0), ((w1_array_19 * of_difference_7) / t_10) + shift_array_20)) *
+                        1.442695f), splat_v4(-INFINITY));
+                    store_v4(score + j * 64 + i, score_new21);
+                    row_max_in = max_v4(row_max_in, score_new21);
                 }
+                store_v4(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                row_max_in[vector] = load_v4(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
+            const float t_23 = offset_array[0] * 1.442695f;
+            const float w2_array_24 = w2_array[0];
+            const float w1_array_25 = w1_array[0];
+            const float t_27 = fabsf(c_array[0]);
+            const float t_28 = fabsf(threshold_array[0]);
+            const float shift_array_30 = shift_array[0];
+            const float w2_array_31 = w2_array[1 * w2_array_stride_1];
+            const float w1_array_32 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_33 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_34 = w2_array[2 * w2_array_stride_1];
+            const float w1_array_35 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_36 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_37 = w2_array[3 * w2_array_stride_1];
+            const float w1_array_38 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_29 = log1p_v4(t_27 * max_nan_v4(splat_v4(t_28),
+                    __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
+                vec_v4 row_max_in = load_v4(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_22 = load_v4(score + j * 64 + i);
+                    const vec_v4 of_difference_26 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v4 score_new40 = ((((score_22 + t_23) + ((w2_array_24 * max_nan_v4(splat_v4((float)0),
+                        ((w1_array_25 * of_difference_26) / t_29) + shift_array_30)) * 1.442695f)) + ((w2_array_31 *
+                        max_nan_v4(splat_v4((float)0), ((w1_array_32 * of_difference_26) / t_29) + shift_array_33)) *
+                        1.442695f)) + ((w2_array_34 * max_nan_v4(splat_v4((float)0),
+                        ((w1_array_35 * of_difference_26) / t_29) + shift_array_36)) * 1.442695f)) + ((w2_array_37 *
+                        max_nan_v4(splat_v4((float)0), ((w1_array_38 * of_difference_26) / t_29) + shift_array_39)) *
+                        1.442695f);
+                    store_v4(score + j * 64 + i, score_new40);
+                    row_max_in = max_v4(row_max_in, score_new40);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(row_max + i, row_max_in[vector]);
+                store_v4(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_20 = load_v4(old_max + i);
-            const vec_v4 old_max_new21 = exp2_v4(old_max_20 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new21);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new21);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new21);
+            const vec_v4 old_max_41 = load_v4(old_max + i);
+            const vec_v4 old_max_new42 = exp2_v4(old_max_41 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new42);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new42);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new42);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_23 = load_v4(row_max + i);
+            const vec_v4 row_max_44 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_22 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new24 = exp2_v4(score_22 - row_max_23);
-                store_v4(score + j * 64 + i, score_new24);
-                row_sum_in += score_new24;
+                const vec_v4 score_43 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new45 = exp2_v4(score_43 - row_max_44);
+                store_v4(score + j * 64 + i, score_new45);
+                row_sum_in += score_new45;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_25 = load_v4(row_sum + i);
-        store_v4(row_sum + i, pick_v4(row_sum_25 == 0.0f, splat_v4(0.0f),
-            (log_v4(row_sum_25) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v4 row_sum_46 = load_v4(row_sum + i);
+        store_v4(row_sum + i, pick_v4(row_sum_46 == 0.0f, splat_v4(0.0f),
+            (log_v4(row_sum_46) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -1702,12 +1790,16 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
     float *const dout_tile = (float *)(void *)(work + 685440); /* [e: 64, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 701824); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 702080); /* [i: 64] */
-    float *const of_difference = (float *)(void *)(work + 294912); /* [difference_224: 224] */
-    float *const of_difference_2 = (float *)(void *)(work + 295808); /* [difference_224: 224] */
-    float *const of_difference_3 = (float *)(void *)(work + 589824); /* [difference_224: 224] */
-    float *const of_difference_4 = (float *)(void *)(work + 590720); /* [difference_224: 224] */
-    float *const of_difference_5 = (float *)(void *)(work + 591616); /* [difference_224: 224] */
-    float *const of_difference_6 = (float *)(void *)(work + 702336); /* [difference_224: 224] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 702336);
+    float *const of_difference_kept = (float *)(void *)(work + 702400); /* [65760 differences] */
+    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 965440);
+    float *const of_difference_2_kept = (float *)(void *)(work + 965504); /* [65760 differences] */
+    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 1228544);
+    float *const of_difference_3_kept = (float *)(void *)(work + 1228608); /* [65760 differences] */
+    struct remembered *const of_difference_4_known = (struct remembered *)(void *)(work + 1491648);
+    float *const of_difference_4_kept = (float *)(void *)(work + 1491712); /* [65760 differences] */
+    float *const of_difference_5 = (float *)(void *)(work + 589824); /* [difference_224: 224] */
+    float *const of_difference_6 = (float *)(void *)(work + 1754752); /* [difference_224: 224] */
     if (partial_0 || partial_1 || partial_2 || partial_3) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
            unit_sum_3 = 0.0f; unit_sum_3_ ... */
@@ -1853,25 +1945,54 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* of_difference = log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
-                const float t_0 = fabsf(c_array[0]);
-                const int64_t t_1 = i0 - j1;
-                for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
-                    store_v4(of_difference + difference_224, log1p_v4(t_0 * (__builtin_convertvector((((difference_224 +
-                        lane_v4) + t_1) + query_start) + 1, vec_v4) * 1.0f)));
-                }
-                if (partial_9) {
-                    /* of_difference_2 = (select(c < 0.0f, -1.0f, 1.0f) * (((difference_224 + (lo() - hi())) +
-                       query_start) + 1)) / (1.0f + (abs(c) * ( ... */
-                    const float c_array_2 = c_array[0];
-                    const float t_3 = (c_array_2 < 0.0f) ? (-1.0f) : 1.0f;
-                    const int64_t t_4 = i0 - j1;
-                    const float t_6 = fabsf(c_array_2);
-                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
-                        const ints_v4 t_5 = (((difference_224 + lane_v4) + t_4) + query_start) + 1;
-                        store_v4(of_difference_2 + difference_224, (t_3 * __builtin_convertvector(t_5,
-                            vec_v4)) / (1.0f + (t_6 * (__builtin_convertvector(t_5, vec_v4) * 1.0f))));
+                /* the elements of of_difference that this thread has for the head */
+                const int64_t of_difference_first = i0 - j1 + 1;
+                recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first,
+                    of_difference_first + 224, 1 - n_k, n_q + n_k + 224, 65536);
+                float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+                for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                    const int64_t difference_2240 = above ? of_difference_known->to - of_difference_first : 0;
+                    const int64_t difference_2241 = above ? 224 : of_difference_known->from - of_difference_first;
+                    if (difference_2240 >= difference_2241) continue;
+                    /* of_difference = log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) * 1.0f))
+                       */
+                    const float t_0 = fabsf(c_array[0]);
+                    const int64_t t_1 = i0 - j1;
+                    for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
+                        difference_224 += 16) {
+                        store_v4(of_difference + difference_224, log1p_v4(t_0 *
+                            (__builtin_convertvector((((difference_224 + lane_v4) + t_1) + query_start) + 1,
+                            vec_v4) * 1.0f)));
                     }
+                }
+                extend_known(of_difference_known, of_difference_first, of_difference_first + 224);
+                /* the elements of of_difference_2 that this thread has for the head */
+                const int64_t of_difference_2_first = i0 - j1 + 1;
+                recall(of_difference_2_known, (call->p.query_start ? b : 0), of_difference_2_first,
+                    of_difference_2_first + 224, 1 - n_k, n_q + n_k + 224, 65536);
+                float *const of_difference_2 = of_difference_2_kept + (of_difference_2_first -
+                    of_difference_2_known->base);
+                if (partial_9) {
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+                        const int64_t difference_2240 = above ? of_difference_2_known->to - of_difference_2_first : 0;
+                        const int64_t difference_2241 = above ? 224 : of_difference_2_known->from -
+                            of_difference_2_first;
+                        if (difference_2240 >= difference_2241) continue;
+                        /* of_difference_2 = (select(c < 0.0f, -1.0f, 1.0f) * (((difference_224 + (lo() - hi())) +
+                           query_start) + 1)) / (1.0f + (abs(c) * ( ... */
+                        const float c_array_2 = c_array[0];
+                        const float t_3 = (c_array_2 < 0.0f) ? (-1.0f) : 1.0f;
+                        const int64_t t_4 = i0 - j1;
+                        const float t_6 = fabsf(c_array_2);
+                        for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
+                            difference_224 += 16) {
+                            const ints_v4 t_5 = (((difference_224 + lane_v4) + t_4) + query_start) + 1;
+                            store_v4(of_difference_2 + difference_224, (t_3 * __builtin_convertvector(t_5,
+                                vec_v4)) / (1.0f + (t_6 * (__builtin_convertvector(t_5, vec_v4) * 1.0f))));
+                        }
+                    }
+                    extend_known(of_difference_2_known, of_difference_2_first, of_difference_2_first + 224);
                 }
                 /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                    ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
@@ -1951,29 +2072,59 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                             (-(t_36 * t_53)) / t_19, splat_v4(0.0f))))));
                     }
                 }
+                /* the elements of of_difference_3 that this thread has for the head */
+                const int64_t of_difference_3_first = i0 - j1 + 1;
+                recall(of_difference_3_known, (call->p.query_start ? b : 0), of_difference_3_first,
+                    of_difference_3_first + 224, 1 - n_k, n_q + n_k + 224, 65536);
+                float *const of_difference_3 = of_difference_3_kept + (of_difference_3_first -
+                    of_difference_3_known->base);
                 if (partial_14) {
-                    /* of_difference_3 = w1 * log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) *
-                       1.0f)) */
-                    const float w1_array_54 = w1_array[0];
-                    const float t_55 = fabsf(c_array[0]);
-                    const int64_t t_56 = i0 - j1;
-                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
-                        store_v4(of_difference_3 + difference_224, w1_array_54 * log1p_v4(t_55 *
-                            (__builtin_convertvector((((difference_224 + lane_v4) + t_56) + query_start) + 1,
-                            vec_v4) * 1.0f)));
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+                        const int64_t difference_2240 = above ? of_difference_3_known->to - of_difference_3_first : 0;
+                        const int64_t difference_2241 = above ? 224 : of_difference_3_known->from -
+                            of_difference_3_first;
+                        if (difference_2240 >= difference_2241) continue;
+                        /* of_difference_3 = w1 * log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1)
+                           * 1.0f)) */
+                        const float w1_array_54 = w1_array[0];
+                        const float t_55 = fabsf(c_array[0]);
+                        const int64_t t_56 = i0 - j1;
+                        for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
+                            difference_224 += 16) {
+                            store_v4(of_difference_3 + difference_224, w1_array_54 * log1p_v4(t_55 *
+                                (__builtin_convertvector((((difference_224 + lane_v4) + t_56) + query_start) + 1,
+                                vec_v4) * 1.0f)));
+                        }
                     }
+                    extend_known(of_difference_3_known, of_difference_3_first, of_difference_3_first + 224);
                 }
+                /* the elements of of_difference_4 that this thread has for the head */
+                const int64_t of_difference_4_first = i0 - j1 + 1;
+                recall(of_difference_4_known, (call->p.query_start ? b : 0), of_difference_4_first,
+                    of_difference_4_first + 224, 1 - n_k, n_q + n_k + 224, 65536);
+                float *const of_difference_4 = of_difference_4_kept + (of_difference_4_first -
+                    of_difference_4_known->base);
                 if (partial_3 || partial_7 || partial_13) {
-                    /* of_difference_4 = w1 * log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) *
-                       1.0f)) */
-                    const float w1_array_57 = w1_array[1 * w1_array_stride_0];
-                    const float t_58 = fabsf(c_array[0]);
-                    const int64_t t_59 = i0 - j1;
-                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
-                        store_v4(of_difference_4 + difference_224, w1_array_57 * log1p_v4(t_58 *
-                            (__builtin_convertvector((((difference_224 + lane_v4) + t_59) + query_start) + 1,
-                            vec_v4) * 1.0f)));
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+                        const int64_t difference_2240 = above ? of_difference_4_known->to - of_difference_4_first : 0;
+                        const int64_t difference_2241 = above ? 224 : of_difference_4_known->from -
+                            of_difference_4_first;
+                        if (difference_2240 >= difference_2241) continue;
+                        /* of_difference_4 = w1 * log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1)
+                           * 1.0f)) */
+                        const float w1_array_57 = w1_array[1 * w1_array_stride_0];
+                        const float t_58 = fabsf(c_array[0]);
+                        const int64_t t_59 = i0 - j1;
+                        for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
+                            difference_224 += 16) {
+                            store_v4(of_difference_4 + difference_224, w1_array_57 * log1p_v4(t_58 *
+                                (__builtin_convertvector((((difference_224 + lane_v4) + t_59) + query_start) + 1,
+                                vec_v4) * 1.0f)));
+                        }
                     }
+                    extend_known(of_difference_4_known, of_difference_4_first, of_difference_4_first + 224);
                 }
                 if (partial_1 || partial_2 || partial_6 || partial_7 || partial_12) {
                     /* of_difference_5 = log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) * 1.0f))
@@ -2919,7 +3070,8 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    float *const of_difference = (float *)(void *)(work + 245760); /* [difference_368: 368] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 245760);
+    float *const of_difference_kept = (float *)(void *)(work + 245824); /* [65904 differences] */
     /* k_tile = k, with zeros beyond the last row */
     transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -2962,13 +3114,24 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* of_difference = log1p(abs(c) * (((query_start - (difference_368 + (lo() - hi()))) + -1) * 1.0f)) */
-            const float t_0 = fabsf(c_array[0]);
-            const int64_t t_1 = j0 - i1;
-            for (int64_t difference_368 = 0; difference_368 < 368; difference_368 += 16) {
-                store_v4(of_difference + difference_368, log1p_v4(t_0 * (__builtin_convertvector((query_start -
-                    ((difference_368 + lane_v4) + t_1)) + (-1), vec_v4) * 1.0f)));
+            /* the elements of of_difference that this thread has for the head */
+            const int64_t of_difference_first = j0 - i1 + 1;
+            recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first, of_difference_first + 368,
+                1 - n_q, n_k + n_q + 368, 65536);
+            float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                const int64_t difference_3680 = above ? of_difference_known->to - of_difference_first : 0;
+                const int64_t difference_3681 = above ? 368 : of_difference_known->from - of_difference_first;
+                if (difference_3680 >= difference_3681) continue;
+                /* of_difference = log1p(abs(c) * (((query_start - (difference_368 + (lo() - hi()))) + -1) * 1.0f)) */
+                const float t_0 = fabsf(c_array[0]);
+                const int64_t t_1 = j0 - i1;
+                for (int64_t difference_368 = difference_3680; difference_368 < difference_3681; difference_368 += 16) {
+                    store_v4(of_difference + difference_368, log1p_v4(t_0 * (__builtin_convertvector((query_start -
+                        ((difference_368 + lane_v4) + t_1)) + (-1), vec_v4) * 1.0f)));
+                }
             }
+            extend_known(of_difference_known, of_difference_first, of_difference_first + 368);
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
             const float t_2 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
@@ -4248,7 +4411,8 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    float *const of_difference = (float *)(void *)(work + 123904); /* [difference_360: 360] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 123904);
+    float *const of_difference_kept = (float *)(void *)(work + 123968); /* [65896 differences] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -4280,95 +4444,123 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* of_difference = log1p(abs(c) * ((((difference_360 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
-        const float t_0 = fabsf(c_array[0]);
-        const int64_t t_1 = i0 - j1;
-        for (int64_t difference_360 = 0; difference_360 < 360; difference_360 += 8) {
-            store_v3(of_difference + difference_360, log1p_v3(t_0 * (__builtin_convertvector((((difference_360 +
-                lane_v3) + t_1) + query_start) + 1, vec_v3) * 1.0f)));
-        }
-        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
-        const float t_2 = offset_array[0] * 1.442695f;
-        const float w2_array_3 = w2_array[0];
-        const float w1_array_4 = w1_array[0];
-        const float t_6 = fabsf(c_array[0]);
-        const float t_7 = fabsf(threshold_array[0]);
-        const float shift_array_9 = shift_array[0];
-        const float w2_array_10 = w2_array[1 * w2_array_stride_1];
-        const float w1_array_11 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_12 = shift_array[1 * shift_array_stride_0];
-        const float w2_array_13 = w2_array[2 * w2_array_stride_1];
-        const float w1_array_14 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_15 = shift_array[2 * shift_array_stride_0];
-        const float w2_array_16 = w2_array[3 * w2_array_stride_1];
-        const float w1_array_17 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_18 = shift_array[3 * shift_array_stride_0];
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_8 = log1p_v3(t_6 * max_nan_v3(splat_v3(t_7),
-                __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 of_difference_5 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_2) + ((w2_array_3 *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_4 * of_difference_5) / t_8) + shift_array_9)) *
-                    1.442695f)) + ((w2_array_10 * max_nan_v3(splat_v3((float)0),
-                    ((w1_array_11 * of_difference_5) / t_8) + shift_array_12)) * 1.442695f)) + ((w2_array_13 *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_14 * of_difference_5) / t_8) + shift_array_15)) *
-                    1.442695f)) + ((w2_array_16 * max_nan_v3(splat_v3((float)0),
-                    ((w1_array_17 * of_difference_5) / t_8) + shift_array_18)) * 1.442695f));
+        /* the elements of of_difference that this thread has for the head */
+        const int64_t of_difference_first = i0 - j1 + 1;
+        recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first, of_difference_first + 360,
+            1 - n_k, n_q + n_k + 360, 65536);
+        float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+            const int64_t difference_3600 = above ? of_difference_known->to - of_difference_first : 0;
+            const int64_t difference_3601 = above ? 360 : of_difference_known->from - of_difference_first;
+            if (difference_3600 >= difference_3601) continue;
+            /* of_difference = log1p(abs(c) * ((((difference_360 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = i0 - j1;
+            for (int64_t difference_360 = difference_3600; difference_360 < difference_3601; difference_360 += 8) {
+                store_v3(of_difference + difference_360, log1p_v3(t_0 * (__builtin_convertvector((((difference_360 +
+                    lane_v3) + t_1) + query_start) + 1, vec_v3) * 1.0f)));
             }
         }
+        extend_known(of_difference_known, of_difference_first, of_difference_first + 360);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * of_difference) / log1p(abs(c) *  ... */
+            const float t_4 = offset_array[0] * 1.442695f;
+            const float w2_array_5 = w2_array[0];
+            const float w1_array_6 = w1_array[0];
+            const float t_8 = fabsf(c_array[0]);
+            const float t_9 = fabsf(threshold_array[0]);
+            const float shift_array_11 = shift_array[0];
+            const float w2_array_12 = w2_array[1 * w2_array_stride_1];
+            const float w1_array_13 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_15 = w2_array[2 * w2_array_stride_1];
+            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_18 = w2_array[3 * w2_array_stride_1];
+            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_19 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
+                const vec_v3 t_10 = log1p_v3(t_8 * max_nan_v3(splat_v3(t_9), __builtin_convertvector(t_2, vec_v3)));
+                vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_19, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                    const vec_v3 of_difference_7 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v3 score_new21 = pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
+                        ((((score_3 + t_4) + ((w2_array_5 * max_nan_v3(splat_v3((float)0),
+                        ((w1_array_6 * of_difference_7) / t_10) + shift_array_11)) * 1.442695f)) + ((w2_array_12 *
+                        max_nan_v3(splat_v3((float)0), ((w1_array_13 * of_difference_7) / t_10) + shift_array_14)) *
+                        1.442695f)) + ((w2_array_15 * max_nan_v3(splat_v3((float)0),
+                        ((w1_array_16 * of_difference_7) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
+                        max_nan_v3(splat_v3((float)0), ((w1_array_19 * of_difference_7) / t_10) + shift_array_20)) *
+                        1.442695f), splat_v3(-INFINITY));
+                    store_v3(score + j * 64 + i, score_new21);
+                    row_max_in = max_v3(row_max_in, score_new21);
                 }
+                store_v3(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v3(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
-                    }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
+            const float t_23 = offset_array[0] * 1.442695f;
+            const float w2_array_24 = w2_array[0];
+            const float w1_array_25 = w1_array[0];
+            const float t_27 = fabsf(c_array[0]);
+            const float t_28 = fabsf(threshold_array[0]);
+            const float shift_array_30 = shift_array[0];
+            const float w2_array_31 = w2_array[1 * w2_array_stride_1];
+            const float w1_array_32 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_33 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_34 = w2_array[2 * w2_array_stride_1];
+            const float w1_array_35 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_36 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_37 = w2_array[3 * w2_array_stride_1];
+            const float w1_array_38 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_29 = log1p_v3(t_27 * max_nan_v3(splat_v3(t_28),
+                    __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
+                vec_v3 row_max_in = load_v3(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_22 = load_v3(score + j * 64 + i);
+                    const vec_v3 of_difference_26 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v3 score_new40 = ((((score_22 + t_23) + ((w2_array_24 * max_nan_v3(splat_v3((float)0),
+                        ((w1_array_25 * of_difference_26) / t_29) + shift_array_30)) * 1.442695f)) + ((w2_array_31 *
+                        max_nan_v3(splat_v3((float)0), ((w1_array_32 * of_difference_26) / t_29) + shift_array_33)) *
+                        1.442695f)) + ((w2_array_34 * max_nan_v3(splat_v3((float)0),
+                        ((w1_array_35 * of_difference_26) / t_29) + shift_array_36)) * 1.442695f)) + ((w2_array_37 *
+                        max_nan_v3(splat_v3((float)0), ((w1_array_38 * of_difference_26) / t_29) + shift_array_39)) *
+                        1.442695f);
+                    store_v3(score + j * 64 + i, score_new40);
+                    row_max_in = max_v3(row_max_in, score_new40);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                    row_max_in[vector][1])));
+                store_v3(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_20 = load_v3(old_max + i);
-            const vec_v3 old_max_new21 = exp2_v3(old_max_20 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new21);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new21);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new21);
+            const vec_v3 old_max_41 = load_v3(old_max + i);
+            const vec_v3 old_max_new42 = exp2_v3(old_max_41 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new42);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new42);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new42);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_23 = load_v3(row_max + i);
+            const vec_v3 row_max_44 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_22 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new24 = exp2_v3(score_22 - row_max_23);
-                store_v3(score + j * 64 + i, score_new24);
-                row_sum_in += score_new24;
+                const vec_v3 score_43 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new45 = exp2_v3(score_43 - row_max_44);
+                store_v3(score + j * 64 + i, score_new45);
+                row_sum_in += score_new45;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
@@ -4389,18 +4581,18 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_25 = load_v3(row_sum + i);
-        const mask_v3 t_26 = row_sum_25 == 0.0f;
+        const vec_v3 row_sum_46 = load_v3(row_sum + i);
+        const mask_v3 t_47 = row_sum_46 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_26, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_25));
+            store_v3(sum + e * 64 + i, pick_v3(t_47, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_46));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_27 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_27 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_27) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v3 row_sum_48 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_48 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_48) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -4788,7 +4980,8 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
     float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    float *const of_difference = (float *)(void *)(work + 91136); /* [difference_360: 360] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 91136);
+    float *const of_difference_kept = (float *)(void *)(work + 91200); /* [65896 differences] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -4811,104 +5004,132 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* of_difference = log1p(abs(c) * ((((difference_360 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
-        const float t_0 = fabsf(c_array[0]);
-        const int64_t t_1 = i0 - j1;
-        for (int64_t difference_360 = 0; difference_360 < 360; difference_360 += 8) {
-            store_v3(of_difference + difference_360, log1p_v3(t_0 * (__builtin_convertvector((((difference_360 +
-                lane_v3) + t_1) + query_start) + 1, vec_v3) * 1.0f)));
-        }
-        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
-        const float t_2 = offset_array[0] * 1.442695f;
-        const float w2_array_3 = w2_array[0];
-        const float w1_array_4 = w1_array[0];
-        const float t_6 = fabsf(c_array[0]);
-        const float t_7 = fabsf(threshold_array[0]);
-        const float shift_array_9 = shift_array[0];
-        const float w2_array_10 = w2_array[1 * w2_array_stride_1];
-        const float w1_array_11 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_12 = shift_array[1 * shift_array_stride_0];
-        const float w2_array_13 = w2_array[2 * w2_array_stride_1];
-        const float w1_array_14 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_15 = shift_array[2 * shift_array_stride_0];
-        const float w2_array_16 = w2_array[3 * w2_array_stride_1];
-        const float w1_array_17 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_18 = shift_array[3 * shift_array_stride_0];
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_8 = log1p_v3(t_6 * max_nan_v3(splat_v3(t_7),
-                __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 of_difference_5 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                store_v3(score + j * 64 + i, ((((load_v3(score + j * 64 + i) + t_2) + ((w2_array_3 *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_4 * of_difference_5) / t_8) + shift_array_9)) *
-                    1.442695f)) + ((w2_array_10 * max_nan_v3(splat_v3((float)0),
-                    ((w1_array_11 * of_difference_5) / t_8) + shift_array_12)) * 1.442695f)) + ((w2_array_13 *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_14 * of_difference_5) / t_8) + shift_array_15)) *
-                    1.442695f)) + ((w2_array_16 * max_nan_v3(splat_v3((float)0),
-                    ((w1_array_17 * of_difference_5) / t_8) + shift_array_18)) * 1.442695f));
+        /* the elements of of_difference that this thread has for the head */
+        const int64_t of_difference_first = i0 - j1 + 1;
+        recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first, of_difference_first + 360,
+            1 - n_k, n_q + n_k + 360, 65536);
+        float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+            const int64_t difference_3600 = above ? of_difference_known->to - of_difference_first : 0;
+            const int64_t difference_3601 = above ? 360 : of_difference_known->from - of_difference_first;
+            if (difference_3600 >= difference_3601) continue;
+            /* of_difference = log1p(abs(c) * ((((difference_360 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = i0 - j1;
+            for (int64_t difference_360 = difference_3600; difference_360 < difference_3601; difference_360 += 8) {
+                store_v3(of_difference + difference_360, log1p_v3(t_0 * (__builtin_convertvector((((difference_360 +
+                    lane_v3) + t_1) + query_start) + 1, vec_v3) * 1.0f)));
             }
         }
+        extend_known(of_difference_known, of_difference_first, of_difference_first + 360);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * of_difference) / log1p(abs(c) *  ... */
+            const float t_4 = offset_array[0] * 1.442695f;
+            const float w2_array_5 = w2_array[0];
+            const float w1_array_6 = w1_array[0];
+            const float t_8 = fabsf(c_array[0]);
+            const float t_9 = fabsf(threshold_array[0]);
+            const float shift_array_11 = shift_array[0];
+            const float w2_array_12 = w2_array[1 * w2_array_stride_1];
+            const float w1_array_13 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_15 = w2_array[2 * w2_array_stride_1];
+            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_18 = w2_array[3 * w2_array_stride_1];
+            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_19 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
+                const vec_v3 t_10 = log1p_v3(t_8 * max_nan_v3(splat_v3(t_9), __builtin_convertvector(t_2, vec_v3)));
+                vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_19, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    const vec_v3 score_3 = load_v3(score + j * 64 + i);
+                    const vec_v3 of_difference_7 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v3 score_new21 = pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
+                        ((((score_3 + t_4) + ((w2_array_5 * max_nan_v3(splat_v3((float)0),
+                        ((w1_array_6 * of_difference_7) / t_10) + shift_array_11)) * 1.442695f)) + ((w2_array_12 *
+                        max_nan_v3(splat_v3((float)0), ((w1_array_13 * of_difference_7) / t_10) + shift_array_14)) *
+                        1.442695f)) + ((w2_array_15 * max_nan_v3(splat_v3((float)0),
+                        ((w1_array_16 * of_difference_7) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
+                        max_nan_v3(splat_v3((float)0), ((w1_array_19 * of_difference_7) / t_10) + shift_array_20)) *
+                        1.442695f), splat_v3(-INFINITY));
+                    store_v3(score + j * 64 + i, score_new21);
+                    row_max_in = max_v3(row_max_in, score_new21);
                 }
+                store_v3(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v3(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
-                    }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
+            const float t_23 = offset_array[0] * 1.442695f;
+            const float w2_array_24 = w2_array[0];
+            const float w1_array_25 = w1_array[0];
+            const float t_27 = fabsf(c_array[0]);
+            const float t_28 = fabsf(threshold_array[0]);
+            const float shift_array_30 = shift_array[0];
+            const float w2_array_31 = w2_array[1 * w2_array_stride_1];
+            const float w1_array_32 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_33 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_34 = w2_array[2 * w2_array_stride_1];
+            const float w1_array_35 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_36 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_37 = w2_array[3 * w2_array_stride_1];
+            const float w1_array_38 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_29 = log1p_v3(t_27 * max_nan_v3(splat_v3(t_28),
+                    __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
+                vec_v3 row_max_in = load_v3(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_22 = load_v3(score + j * 64 + i);
+                    const vec_v3 of_difference_26 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v3 score_new40 = ((((score_22 + t_23) + ((w2_array_24 * max_nan_v3(splat_v3((float)0),
+                        ((w1_array_25 * of_difference_26) / t_29) + shift_array_30)) * 1.442695f)) + ((w2_array_31 *
+                        max_nan_v3(splat_v3((float)0), ((w1_array_32 * of_difference_26) / t_29) + shift_array_33)) *
+                        1.442695f)) + ((w2_array_34 * max_nan_v3(splat_v3((float)0),
+                        ((w1_array_35 * of_difference_26) / t_29) + shift_array_36)) * 1.442695f)) + ((w2_array_37 *
+                        max_nan_v3(splat_v3((float)0), ((w1_array_38 * of_difference_26) / t_29) + shift_array_39)) *
+                        1.442695f);
+                    store_v3(score + j * 64 + i, score_new40);
+                    row_max_in = max_v3(row_max_in, score_new40);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                    row_max_in[vector][1])));
+                store_v3(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_20 = load_v3(old_max + i);
-            const vec_v3 old_max_new21 = exp2_v3(old_max_20 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new21);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new21);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new21);
+            const vec_v3 old_max_41 = load_v3(old_max + i);
+            const vec_v3 old_max_new42 = exp2_v3(old_max_41 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new42);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new42);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new42);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_23 = load_v3(row_max + i);
+            const vec_v3 row_max_44 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_22 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new24 = exp2_v3(score_22 - row_max_23);
-                store_v3(score + j * 64 + i, score_new24);
-                row_sum_in += score_new24;
+                const vec_v3 score_43 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new45 = exp2_v3(score_43 - row_max_44);
+                store_v3(score + j * 64 + i, score_new45);
+                row_sum_in += score_new45;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_25 = load_v3(row_sum + i);
-        store_v3(row_sum + i, pick_v3(row_sum_25 == 0.0f, splat_v3(0.0f),
-            (log_v3(row_sum_25) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v3 row_sum_46 = load_v3(row_sum + i);
+        store_v3(row_sum + i, pick_v3(row_sum_46 == 0.0f, splat_v3(0.0f),
+            (log_v3(row_sum_46) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -5102,12 +5323,16 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
     float *const dout_tile = (float *)(void *)(work + 685440); /* [e: 64, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 701824); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 702080); /* [i: 64] */
-    float *const of_difference = (float *)(void *)(work + 294912); /* [difference_216: 216] */
-    float *const of_difference_2 = (float *)(void *)(work + 295808); /* [difference_216: 216] */
-    float *const of_difference_3 = (float *)(void *)(work + 589824); /* [difference_216: 216] */
-    float *const of_difference_4 = (float *)(void *)(work + 590720); /* [difference_216: 216] */
-    float *const of_difference_5 = (float *)(void *)(work + 591616); /* [difference_216: 216] */
-    float *const of_difference_6 = (float *)(void *)(work + 702336); /* [difference_216: 216] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 702336);
+    float *const of_difference_kept = (float *)(void *)(work + 702400); /* [65752 differences] */
+    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 965440);
+    float *const of_difference_2_kept = (float *)(void *)(work + 965504); /* [65752 differences] */
+    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 1228544);
+    float *const of_difference_3_kept = (float *)(void *)(work + 1228608); /* [65752 differences] */
+    struct remembered *const of_difference_4_known = (struct remembered *)(void *)(work + 1491648);
+    float *const of_difference_4_kept = (float *)(void *)(work + 1491712); /* [65752 differences] */
+    float *const of_difference_5 = (float *)(void *)(work + 589824); /* [difference_216: 216] */
+    float *const of_difference_6 = (float *)(void *)(work + 1754752); /* [difference_216: 216] */
     if (partial_0 || partial_1 || partial_2 || partial_3) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
            unit_sum_3 = 0.0f; unit_sum_3_ ... */
@@ -5253,25 +5478,54 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* of_difference = log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
-                const float t_0 = fabsf(c_array[0]);
-                const int64_t t_1 = i0 - j1;
-                for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
-                    store_v3(of_difference + difference_216, log1p_v3(t_0 * (__builtin_convertvector((((difference_216 +
-                        lane_v3) + t_1) + query_start) + 1, vec_v3) * 1.0f)));
-                }
-                if (partial_9) {
-                    /* of_difference_2 = (select(c < 0.0f, -1.0f, 1.0f) * (((difference_216 + (lo() - hi())) +
-                       query_start) + 1)) / (1.0f + (abs(c) * ( ... */
-                    const float c_array_2 = c_array[0];
-                    const float t_3 = (c_array_2 < 0.0f) ? (-1.0f) : 1.0f;
-                    const int64_t t_4 = i0 - j1;
-                    const float t_6 = fabsf(c_array_2);
-                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
-                        const ints_v3 t_5 = (((difference_216 + lane_v3) + t_4) + query_start) + 1;
-                        store_v3(of_difference_2 + difference_216, (t_3 * __builtin_convertvector(t_5,
-                            vec_v3)) / (1.0f + (t_6 * (__builtin_convertvector(t_5, vec_v3) * 1.0f))));
+                /* the elements of of_difference that this thread has for the head */
+                const int64_t of_difference_first = i0 - j1 + 1;
+                recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first,
+                    of_difference_first + 216, 1 - n_k, n_q + n_k + 216, 65536);
+                float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+                for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                    const int64_t difference_2160 = above ? of_difference_known->to - of_difference_first : 0;
+                    const int64_t difference_2161 = above ? 216 : of_difference_known->from - of_difference_first;
+                    if (difference_2160 >= difference_2161) continue;
+                    /* of_difference = log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) * 1.0f))
+                       */
+                    const float t_0 = fabsf(c_array[0]);
+                    const int64_t t_1 = i0 - j1;
+                    for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
+                        difference_216 += 8) {
+                        store_v3(of_difference + difference_216, log1p_v3(t_0 *
+                            (__builtin_convertvector((((difference_216 + lane_v3) + t_1) + query_start) + 1,
+                            vec_v3) * 1.0f)));
                     }
+                }
+                extend_known(of_difference_known, of_difference_first, of_difference_first + 216);
+                /* the elements of of_difference_2 that this thread has for the head */
+                const int64_t of_difference_2_first = i0 - j1 + 1;
+                recall(of_difference_2_known, (call->p.query_start ? b : 0), of_difference_2_first,
+                    of_difference_2_first + 216, 1 - n_k, n_q + n_k + 216, 65536);
+                float *const of_difference_2 = of_difference_2_kept + (of_difference_2_first -
+                    of_difference_2_known->base);
+                if (partial_9) {
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+                        const int64_t difference_2160 = above ? of_difference_2_known->to - of_difference_2_first : 0;
+                        const int64_t difference_2161 = above ? 216 : of_difference_2_known->from -
+                            of_difference_2_first;
+                        if (difference_2160 >= difference_2161) continue;
+                        /* of_difference_2 = (select(c < 0.0f, -1.0f, 1.0f) * (((difference_216 + (lo() - hi())) +
+                           query_start) + 1)) / (1.0f + (abs(c) * ( ... */
+                        const float c_array_2 = c_array[0];
+                        const float t_3 = (c_array_2 < 0.0f) ? (-1.0f) : 1.0f;
+                        const int64_t t_4 = i0 - j1;
+                        const float t_6 = fabsf(c_array_2);
+                        for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
+                            difference_216 += 8) {
+                            const ints_v3 t_5 = (((difference_216 + lane_v3) + t_4) + query_start) + 1;
+                            store_v3(of_difference_2 + difference_216, (t_3 * __builtin_convertvector(t_5,
+                                vec_v3)) / (1.0f + (t_6 * (__builtin_convertvector(t_5, vec_v3) * 1.0f))));
+                        }
+                    }
+                    extend_known(of_difference_2_known, of_difference_2_first, of_difference_2_first + 216);
                 }
                 /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                    ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
@@ -5351,29 +5605,59 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                             (-(t_36 * t_53)) / t_19, splat_v3(0.0f))))));
                     }
                 }
+                /* the elements of of_difference_3 that this thread has for the head */
+                const int64_t of_difference_3_first = i0 - j1 + 1;
+                recall(of_difference_3_known, (call->p.query_start ? b : 0), of_difference_3_first,
+                    of_difference_3_first + 216, 1 - n_k, n_q + n_k + 216, 65536);
+                float *const of_difference_3 = of_difference_3_kept + (of_difference_3_first -
+                    of_difference_3_known->base);
                 if (partial_14) {
-                    /* of_difference_3 = w1 * log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) *
-                       1.0f)) */
-                    const float w1_array_54 = w1_array[0];
-                    const float t_55 = fabsf(c_array[0]);
-                    const int64_t t_56 = i0 - j1;
-                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
-                        store_v3(of_difference_3 + difference_216, w1_array_54 * log1p_v3(t_55 *
-                            (__builtin_convertvector((((difference_216 + lane_v3) + t_56) + query_start) + 1,
-                            vec_v3) * 1.0f)));
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+                        const int64_t difference_2160 = above ? of_difference_3_known->to - of_difference_3_first : 0;
+                        const int64_t difference_2161 = above ? 216 : of_difference_3_known->from -
+                            of_difference_3_first;
+                        if (difference_2160 >= difference_2161) continue;
+                        /* of_difference_3 = w1 * log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1)
+                           * 1.0f)) */
+                        const float w1_array_54 = w1_array[0];
+                        const float t_55 = fabsf(c_array[0]);
+                        const int64_t t_56 = i0 - j1;
+                        for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
+                            difference_216 += 8) {
+                            store_v3(of_difference_3 + difference_216, w1_array_54 * log1p_v3(t_55 *
+                                (__builtin_convertvector((((difference_216 + lane_v3) + t_56) + query_start) + 1,
+                                vec_v3) * 1.0f)));
+                        }
                     }
+                    extend_known(of_difference_3_known, of_difference_3_first, of_difference_3_first + 216);
                 }
+                /* the elements of of_difference_4 that this thread has for the head */
+                const int64_t of_difference_4_first = i0 - j1 + 1;
+                recall(of_difference_4_known, (call->p.query_start ? b : 0), of_difference_4_first,
+                    of_difference_4_first + 216, 1 - n_k, n_q + n_k + 216, 65536);
+                float *const of_difference_4 = of_difference_4_kept + (of_difference_4_first -
+                    of_difference_4_known->base);
                 if (partial_3 || partial_7 || partial_13) {
-                    /* of_difference_4 = w1 * log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) *
-                       1.0f)) */
-                    const float w1_array_57 = w1_array[1 * w1_array_stride_0];
-                    const float t_58 = fabsf(c_array[0]);
-                    const int64_t t_59 = i0 - j1;
-                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
-                        store_v3(of_difference_4 + difference_216, w1_array_57 * log1p_v3(t_58 *
-                            (__builtin_convertvector((((difference_216 + lane_v3) + t_59) + query_start) + 1,
-                            vec_v3) * 1.0f)));
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+                        const int64_t difference_2160 = above ? of_difference_4_known->to - of_difference_4_first : 0;
+                        const int64_t difference_2161 = above ? 216 : of_difference_4_known->from -
+                            of_difference_4_first;
+                        if (difference_2160 >= difference_2161) continue;
+                        /* of_difference_4 = w1 * log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1)
+                           * 1.0f)) */
+                        const float w1_array_57 = w1_array[1 * w1_array_stride_0];
+                        const float t_58 = fabsf(c_array[0]);
+                        const int64_t t_59 = i0 - j1;
+                        for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
+                            difference_216 += 8) {
+                            store_v3(of_difference_4 + difference_216, w1_array_57 * log1p_v3(t_58 *
+                                (__builtin_convertvector((((difference_216 + lane_v3) + t_59) + query_start) + 1,
+                                vec_v3) * 1.0f)));
+                        }
                     }
+                    extend_known(of_difference_4_known, of_difference_4_first, of_difference_4_first + 216);
                 }
                 if (partial_1 || partial_2 || partial_6 || partial_7 || partial_12) {
                     /* of_difference_5 = log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) * 1.0f))
@@ -6319,7 +6603,8 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    float *const of_difference = (float *)(void *)(work + 245760); /* [difference_360: 360] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 245760);
+    float *const of_difference_kept = (float *)(void *)(work + 245824); /* [65896 differences] */
     /* k_tile = k, with zeros beyond the last row */
     transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -6362,13 +6647,24 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* of_difference = log1p(abs(c) * (((query_start - (difference_360 + (lo() - hi()))) + -1) * 1.0f)) */
-            const float t_0 = fabsf(c_array[0]);
-            const int64_t t_1 = j0 - i1;
-            for (int64_t difference_360 = 0; difference_360 < 360; difference_360 += 8) {
-                store_v3(of_difference + difference_360, log1p_v3(t_0 * (__builtin_convertvector((query_start -
-                    ((difference_360 + lane_v3) + t_1)) + (-1), vec_v3) * 1.0f)));
+            /* the elements of of_difference that this thread has for the head */
+            const int64_t of_difference_first = j0 - i1 + 1;
+            recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first, of_difference_first + 360,
+                1 - n_q, n_k + n_q + 360, 65536);
+            float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                const int64_t difference_3600 = above ? of_difference_known->to - of_difference_first : 0;
+                const int64_t difference_3601 = above ? 360 : of_difference_known->from - of_difference_first;
+                if (difference_3600 >= difference_3601) continue;
+                /* of_difference = log1p(abs(c) * (((query_start - (difference_360 + (lo() - hi()))) + -1) * 1.0f)) */
+                const float t_0 = fabsf(c_array[0]);
+                const int64_t t_1 = j0 - i1;
+                for (int64_t difference_360 = difference_3600; difference_360 < difference_3601; difference_360 += 8) {
+                    store_v3(of_difference + difference_360, log1p_v3(t_0 * (__builtin_convertvector((query_start -
+                        ((difference_360 + lane_v3) + t_1)) + (-1), vec_v3) * 1.0f)));
+                }
             }
+            extend_known(of_difference_known, of_difference_first, of_difference_first + 360);
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
             const float t_2 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
@@ -7632,7 +7928,8 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    float *const of_difference = (float *)(void *)(work + 123904); /* [difference_356: 356] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 123904);
+    float *const of_difference_kept = (float *)(void *)(work + 123968); /* [65892 differences] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -7664,96 +7961,124 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
-        /* of_difference = log1p(abs(c) * ((((difference_356 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
-        const float t_0 = fabsf(c_array[0]);
-        const int64_t t_1 = i0 - j1;
-        for (int64_t difference_356 = 0; difference_356 < 356; difference_356 += 4) {
-            store_any(of_difference + difference_356, log1p_any(t_0 * (__builtin_convertvector((((difference_356 +
-                lane_any) + t_1) + query_start) + 1, vec_any) * 1.0f)));
-        }
-        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
-        const float t_2 = offset_array[0] * 1.442695f;
-        const float w2_array_3 = w2_array[0];
-        const float w1_array_4 = w1_array[0];
-        const float t_6 = fabsf(c_array[0]);
-        const float t_7 = fabsf(threshold_array[0]);
-        const float shift_array_9 = shift_array[0];
-        const float w2_array_10 = w2_array[1 * w2_array_stride_1];
-        const float w1_array_11 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_12 = shift_array[1 * shift_array_stride_0];
-        const float w2_array_13 = w2_array[2 * w2_array_stride_1];
-        const float w1_array_14 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_15 = shift_array[2 * shift_array_stride_0];
-        const float w2_array_16 = w2_array[3 * w2_array_stride_1];
-        const float w1_array_17 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_18 = shift_array[3 * shift_array_stride_0];
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_8 = log1p_any(t_6 * max_nan_any(splat_any(t_7),
-                __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any of_difference_5 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_2) + ((w2_array_3 *
-                    max_nan_any(splat_any((float)0), ((w1_array_4 * of_difference_5) / t_8) + shift_array_9)) *
-                    1.442695f)) + ((w2_array_10 * max_nan_any(splat_any((float)0),
-                    ((w1_array_11 * of_difference_5) / t_8) + shift_array_12)) * 1.442695f)) + ((w2_array_13 *
-                    max_nan_any(splat_any((float)0), ((w1_array_14 * of_difference_5) / t_8) + shift_array_15)) *
-                    1.442695f)) + ((w2_array_16 * max_nan_any(splat_any((float)0),
-                    ((w1_array_17 * of_difference_5) / t_8) + shift_array_18)) * 1.442695f));
+        /* the elements of of_difference that this thread has for the head */
+        const int64_t of_difference_first = i0 - j1 + 1;
+        recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first, of_difference_first + 356,
+            1 - n_k, n_q + n_k + 356, 65536);
+        float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+            const int64_t difference_3560 = above ? of_difference_known->to - of_difference_first : 0;
+            const int64_t difference_3561 = above ? 356 : of_difference_known->from - of_difference_first;
+            if (difference_3560 >= difference_3561) continue;
+            /* of_difference = log1p(abs(c) * ((((difference_356 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = i0 - j1;
+            for (int64_t difference_356 = difference_3560; difference_356 < difference_3561; difference_356 += 4) {
+                store_any(of_difference + difference_356, log1p_any(t_0 * (__builtin_convertvector((((difference_356 +
+                    lane_any) + t_1) + query_start) + 1, vec_any) * 1.0f)));
             }
         }
+        extend_known(of_difference_known, of_difference_first, of_difference_first + 356);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * of_difference) / log1p(abs(c) *  ... */
+            const float t_4 = offset_array[0] * 1.442695f;
+            const float w2_array_5 = w2_array[0];
+            const float w1_array_6 = w1_array[0];
+            const float t_8 = fabsf(c_array[0]);
+            const float t_9 = fabsf(threshold_array[0]);
+            const float shift_array_11 = shift_array[0];
+            const float w2_array_12 = w2_array[1 * w2_array_stride_1];
+            const float w1_array_13 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_15 = w2_array[2 * w2_array_stride_1];
+            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_18 = w2_array[3 * w2_array_stride_1];
+            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_19 = (i0 + i + lane_any) + query_start;
+                const ints_any t_2 = (i0 + i + lane_any) + query_start;
+                const vec_any t_10 = log1p_any(t_8 * max_nan_any(splat_any(t_9), __builtin_convertvector(t_2,
+                    vec_any)));
+                vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_19, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    const vec_any score_3 = load_any(score + j * 64 + i);
+                    const vec_any of_difference_7 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_any score_new21 = pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
+                        ((((score_3 + t_4) + ((w2_array_5 * max_nan_any(splat_any((float)0),
+                        ((w1_array_6 * of_difference_7) / t_10) + shift_array_11)) * 1.442695f)) + ((w2_array_12 *
+                        max_nan_any(splat_any((float)0), ((w1_array_13 * of_difference_7) / t_10) + shift_array_14)) *
+                        1.442695f)) + ((w2_array_15 * max_nan_any(splat_any((float)0),
+                        ((w1_array_16 * of_difference_7) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
+                        max_nan_any(splat_any((float)0), ((w1_array_19 * of_difference_7) / t_10) + shift_array_20)) *
+                        1.442695f), splat_any(-INFINITY));
+                    store_any(score + j * 64 + i, score_new21);
+                    row_max_in = max_any(row_max_in, score_new21);
                 }
+                store_any(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_any(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
-                    }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
+            const float t_23 = offset_array[0] * 1.442695f;
+            const float w2_array_24 = w2_array[0];
+            const float w1_array_25 = w1_array[0];
+            const float t_27 = fabsf(c_array[0]);
+            const float t_28 = fabsf(threshold_array[0]);
+            const float shift_array_30 = shift_array[0];
+            const float w2_array_31 = w2_array[1 * w2_array_stride_1];
+            const float w1_array_32 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_33 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_34 = w2_array[2 * w2_array_stride_1];
+            const float w1_array_35 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_36 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_37 = w2_array[3 * w2_array_stride_1];
+            const float w1_array_38 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_29 = log1p_any(t_27 * max_nan_any(splat_any(t_28),
+                    __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
+                vec_any row_max_in = load_any(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_22 = load_any(score + j * 64 + i);
+                    const vec_any of_difference_26 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_any score_new40 = ((((score_22 + t_23) + ((w2_array_24 * max_nan_any(splat_any((float)0),
+                        ((w1_array_25 * of_difference_26) / t_29) + shift_array_30)) * 1.442695f)) + ((w2_array_31 *
+                        max_nan_any(splat_any((float)0), ((w1_array_32 * of_difference_26) / t_29) + shift_array_33)) *
+                        1.442695f)) + ((w2_array_34 * max_nan_any(splat_any((float)0),
+                        ((w1_array_35 * of_difference_26) / t_29) + shift_array_36)) * 1.442695f)) + ((w2_array_37 *
+                        max_nan_any(splat_any((float)0), ((w1_array_38 * of_difference_26) / t_29) + shift_array_39)) *
+                        1.442695f);
+                    store_any(score + j * 64 + i, score_new40);
+                    row_max_in = max_any(row_max_in, score_new40);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                    row_max_in[vector][1])));
+                store_any(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_20 = load_any(old_max + i);
-            const vec_any old_max_new21 = exp2_any(old_max_20 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new21);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new21);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new21);
+            const vec_any old_max_41 = load_any(old_max + i);
+            const vec_any old_max_new42 = exp2_any(old_max_41 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new42);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new42);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new42);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_23 = load_any(row_max + i);
+            const vec_any row_max_44 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_22 = load_any(score + j * 64 + i);
-                const vec_any score_new24 = exp2_any(score_22 - row_max_23);
-                store_any(score + j * 64 + i, score_new24);
-                row_sum_in += score_new24;
+                const vec_any score_43 = load_any(score + j * 64 + i);
+                const vec_any score_new45 = exp2_any(score_43 - row_max_44);
+                store_any(score + j * 64 + i, score_new45);
+                row_sum_in += score_new45;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
@@ -7775,18 +8100,18 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_25 = load_any(row_sum + i);
-        const mask_any t_26 = row_sum_25 == 0.0f;
+        const vec_any row_sum_46 = load_any(row_sum + i);
+        const mask_any t_47 = row_sum_46 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_26, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_25));
+            store_any(sum + e * 64 + i, pick_any(t_47, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_46));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_27 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_27 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_27) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_any row_sum_48 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_48 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_48) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -8171,7 +8496,8 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
     float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    float *const of_difference = (float *)(void *)(work + 91136); /* [difference_356: 356] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 91136);
+    float *const of_difference_kept = (float *)(void *)(work + 91200); /* [65892 differences] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -8194,105 +8520,133 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* of_difference = log1p(abs(c) * ((((difference_356 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
-        const float t_0 = fabsf(c_array[0]);
-        const int64_t t_1 = i0 - j1;
-        for (int64_t difference_356 = 0; difference_356 < 356; difference_356 += 4) {
-            store_any(of_difference + difference_356, log1p_any(t_0 * (__builtin_convertvector((((difference_356 +
-                lane_any) + t_1) + query_start) + 1, vec_any) * 1.0f)));
-        }
-        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
-        const float t_2 = offset_array[0] * 1.442695f;
-        const float w2_array_3 = w2_array[0];
-        const float w1_array_4 = w1_array[0];
-        const float t_6 = fabsf(c_array[0]);
-        const float t_7 = fabsf(threshold_array[0]);
-        const float shift_array_9 = shift_array[0];
-        const float w2_array_10 = w2_array[1 * w2_array_stride_1];
-        const float w1_array_11 = w1_array[1 * w1_array_stride_0];
-        const float shift_array_12 = shift_array[1 * shift_array_stride_0];
-        const float w2_array_13 = w2_array[2 * w2_array_stride_1];
-        const float w1_array_14 = w1_array[2 * w1_array_stride_0];
-        const float shift_array_15 = shift_array[2 * shift_array_stride_0];
-        const float w2_array_16 = w2_array[3 * w2_array_stride_1];
-        const float w1_array_17 = w1_array[3 * w1_array_stride_0];
-        const float shift_array_18 = shift_array[3 * shift_array_stride_0];
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_8 = log1p_any(t_6 * max_nan_any(splat_any(t_7),
-                __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any of_difference_5 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                store_any(score + j * 64 + i, ((((load_any(score + j * 64 + i) + t_2) + ((w2_array_3 *
-                    max_nan_any(splat_any((float)0), ((w1_array_4 * of_difference_5) / t_8) + shift_array_9)) *
-                    1.442695f)) + ((w2_array_10 * max_nan_any(splat_any((float)0),
-                    ((w1_array_11 * of_difference_5) / t_8) + shift_array_12)) * 1.442695f)) + ((w2_array_13 *
-                    max_nan_any(splat_any((float)0), ((w1_array_14 * of_difference_5) / t_8) + shift_array_15)) *
-                    1.442695f)) + ((w2_array_16 * max_nan_any(splat_any((float)0),
-                    ((w1_array_17 * of_difference_5) / t_8) + shift_array_18)) * 1.442695f));
+        /* the elements of of_difference that this thread has for the head */
+        const int64_t of_difference_first = i0 - j1 + 1;
+        recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first, of_difference_first + 356,
+            1 - n_k, n_q + n_k + 356, 65536);
+        float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+            const int64_t difference_3560 = above ? of_difference_known->to - of_difference_first : 0;
+            const int64_t difference_3561 = above ? 356 : of_difference_known->from - of_difference_first;
+            if (difference_3560 >= difference_3561) continue;
+            /* of_difference = log1p(abs(c) * ((((difference_356 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = i0 - j1;
+            for (int64_t difference_356 = difference_3560; difference_356 < difference_3561; difference_356 += 4) {
+                store_any(of_difference + difference_356, log1p_any(t_0 * (__builtin_convertvector((((difference_356 +
+                    lane_any) + t_1) + query_start) + 1, vec_any) * 1.0f)));
             }
         }
+        extend_known(of_difference_known, of_difference_first, of_difference_first + 356);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * of_difference) / log1p(abs(c) *  ... */
+            const float t_4 = offset_array[0] * 1.442695f;
+            const float w2_array_5 = w2_array[0];
+            const float w1_array_6 = w1_array[0];
+            const float t_8 = fabsf(c_array[0]);
+            const float t_9 = fabsf(threshold_array[0]);
+            const float shift_array_11 = shift_array[0];
+            const float w2_array_12 = w2_array[1 * w2_array_stride_1];
+            const float w1_array_13 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_15 = w2_array[2 * w2_array_stride_1];
+            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_18 = w2_array[3 * w2_array_stride_1];
+            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_19 = (i0 + i + lane_any) + query_start;
+                const ints_any t_2 = (i0 + i + lane_any) + query_start;
+                const vec_any t_10 = log1p_any(t_8 * max_nan_any(splat_any(t_9), __builtin_convertvector(t_2,
+                    vec_any)));
+                vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_19, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    const vec_any score_3 = load_any(score + j * 64 + i);
+                    const vec_any of_difference_7 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_any score_new21 = pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
+                        ((((score_3 + t_4) + ((w2_array_5 * max_nan_any(splat_any((float)0),
+                        ((w1_array_6 * of_difference_7) / t_10) + shift_array_11)) * 1.442695f)) + ((w2_array_12 *
+                        max_nan_any(splat_any((float)0), ((w1_array_13 * of_difference_7) / t_10) + shift_array_14)) *
+                        1.442695f)) + ((w2_array_15 * max_nan_any(splat_any((float)0),
+                        ((w1_array_16 * of_difference_7) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
+                        max_nan_any(splat_any((float)0), ((w1_array_19 * of_difference_7) / t_10) + shift_array_20)) *
+                        1.442695f), splat_any(-INFINITY));
+                    store_any(score + j * 64 + i, score_new21);
+                    row_max_in = max_any(row_max_in, score_new21);
                 }
+                store_any(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_any(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
-                    }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
+               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
+            const float t_23 = offset_array[0] * 1.442695f;
+            const float w2_array_24 = w2_array[0];
+            const float w1_array_25 = w1_array[0];
+            const float t_27 = fabsf(c_array[0]);
+            const float t_28 = fabsf(threshold_array[0]);
+            const float shift_array_30 = shift_array[0];
+            const float w2_array_31 = w2_array[1 * w2_array_stride_1];
+            const float w1_array_32 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_33 = shift_array[1 * shift_array_stride_0];
+            const float w2_array_34 = w2_array[2 * w2_array_stride_1];
+            const float w1_array_35 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_36 = shift_array[2 * shift_array_stride_0];
+            const float w2_array_37 = w2_array[3 * w2_array_stride_1];
+            const float w1_array_38 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_29 = log1p_any(t_27 * max_nan_any(splat_any(t_28),
+                    __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
+                vec_any row_max_in = load_any(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_22 = load_any(score + j * 64 + i);
+                    const vec_any of_difference_26 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_any score_new40 = ((((score_22 + t_23) + ((w2_array_24 * max_nan_any(splat_any((float)0),
+                        ((w1_array_25 * of_difference_26) / t_29) + shift_array_30)) * 1.442695f)) + ((w2_array_31 *
+                        max_nan_any(splat_any((float)0), ((w1_array_32 * of_difference_26) / t_29) + shift_array_33)) *
+                        1.442695f)) + ((w2_array_34 * max_nan_any(splat_any((float)0),
+                        ((w1_array_35 * of_difference_26) / t_29) + shift_array_36)) * 1.442695f)) + ((w2_array_37 *
+                        max_nan_any(splat_any((float)0), ((w1_array_38 * of_difference_26) / t_29) + shift_array_39)) *
+                        1.442695f);
+                    store_any(score + j * 64 + i, score_new40);
+                    row_max_in = max_any(row_max_in, score_new40);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                    row_max_in[vector][1])));
+                store_any(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_20 = load_any(old_max + i);
-            const vec_any old_max_new21 = exp2_any(old_max_20 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new21);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new21);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new21);
+            const vec_any old_max_41 = load_any(old_max + i);
+            const vec_any old_max_new42 = exp2_any(old_max_41 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new42);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new42);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new42);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_23 = load_any(row_max + i);
+            const vec_any row_max_44 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_22 = load_any(score + j * 64 + i);
-                const vec_any score_new24 = exp2_any(score_22 - row_max_23);
-                store_any(score + j * 64 + i, score_new24);
-                row_sum_in += score_new24;
+                const vec_any score_43 = load_any(score + j * 64 + i);
+                const vec_any score_new45 = exp2_any(score_43 - row_max_44);
+                store_any(score + j * 64 + i, score_new45);
+                row_sum_in += score_new45;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_25 = load_any(row_sum + i);
-        store_any(row_sum + i, pick_any(row_sum_25 == 0.0f, splat_any(0.0f),
-            (log_any(row_sum_25) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_any row_sum_46 = load_any(row_sum + i);
+        store_any(row_sum + i, pick_any(row_sum_46 == 0.0f, splat_any(0.0f),
+            (log_any(row_sum_46) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -8486,12 +8840,16 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
     float *const dout_tile = (float *)(void *)(work + 685440); /* [e: 64, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 701824); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 702080); /* [i: 64] */
-    float *const of_difference = (float *)(void *)(work + 294912); /* [difference_212: 212] */
-    float *const of_difference_2 = (float *)(void *)(work + 295808); /* [difference_212: 212] */
-    float *const of_difference_3 = (float *)(void *)(work + 589824); /* [difference_212: 212] */
-    float *const of_difference_4 = (float *)(void *)(work + 590720); /* [difference_212: 212] */
-    float *const of_difference_5 = (float *)(void *)(work + 591616); /* [difference_212: 212] */
-    float *const of_difference_6 = (float *)(void *)(work + 702336); /* [difference_212: 212] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 702336);
+    float *const of_difference_kept = (float *)(void *)(work + 702400); /* [65748 differences] */
+    struct remembered *const of_difference_2_known = (struct remembered *)(void *)(work + 965440);
+    float *const of_difference_2_kept = (float *)(void *)(work + 965504); /* [65748 differences] */
+    struct remembered *const of_difference_3_known = (struct remembered *)(void *)(work + 1228544);
+    float *const of_difference_3_kept = (float *)(void *)(work + 1228608); /* [65748 differences] */
+    struct remembered *const of_difference_4_known = (struct remembered *)(void *)(work + 1491648);
+    float *const of_difference_4_kept = (float *)(void *)(work + 1491712); /* [65748 differences] */
+    float *const of_difference_5 = (float *)(void *)(work + 589824); /* [difference_212: 212] */
+    float *const of_difference_6 = (float *)(void *)(work + 1754752); /* [difference_212: 212] */
     if (partial_0 || partial_1 || partial_2 || partial_3) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
            unit_sum_3 = 0.0f; unit_sum_3_ ... */
@@ -8637,25 +8995,54 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* of_difference = log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) * 1.0f)) */
-                const float t_0 = fabsf(c_array[0]);
-                const int64_t t_1 = i0 - j1;
-                for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
-                    store_any(of_difference + difference_212, log1p_any(t_0 * (__builtin_convertvector((((difference_212
-                        + lane_any) + t_1) + query_start) + 1, vec_any) * 1.0f)));
-                }
-                if (partial_9) {
-                    /* of_difference_2 = (select(c < 0.0f, -1.0f, 1.0f) * (((difference_212 + (lo() - hi())) +
-                       query_start) + 1)) / (1.0f + (abs(c) * ( ... */
-                    const float c_array_2 = c_array[0];
-                    const float t_3 = (c_array_2 < 0.0f) ? (-1.0f) : 1.0f;
-                    const int64_t t_4 = i0 - j1;
-                    const float t_6 = fabsf(c_array_2);
-                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
-                        const ints_any t_5 = (((difference_212 + lane_any) + t_4) + query_start) + 1;
-                        store_any(of_difference_2 + difference_212, (t_3 * __builtin_convertvector(t_5,
-                            vec_any)) / (1.0f + (t_6 * (__builtin_convertvector(t_5, vec_any) * 1.0f))));
+                /* the elements of of_difference that this thread has for the head */
+                const int64_t of_difference_first = i0 - j1 + 1;
+                recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first,
+                    of_difference_first + 212, 1 - n_k, n_q + n_k + 212, 65536);
+                float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+                for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                    const int64_t difference_2120 = above ? of_difference_known->to - of_difference_first : 0;
+                    const int64_t difference_2121 = above ? 212 : of_difference_known->from - of_difference_first;
+                    if (difference_2120 >= difference_2121) continue;
+                    /* of_difference = log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) * 1.0f))
+                       */
+                    const float t_0 = fabsf(c_array[0]);
+                    const int64_t t_1 = i0 - j1;
+                    for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
+                        difference_212 += 4) {
+                        store_any(of_difference + difference_212, log1p_any(t_0 *
+                            (__builtin_convertvector((((difference_212 + lane_any) + t_1) + query_start) + 1,
+                            vec_any) * 1.0f)));
                     }
+                }
+                extend_known(of_difference_known, of_difference_first, of_difference_first + 212);
+                /* the elements of of_difference_2 that this thread has for the head */
+                const int64_t of_difference_2_first = i0 - j1 + 1;
+                recall(of_difference_2_known, (call->p.query_start ? b : 0), of_difference_2_first,
+                    of_difference_2_first + 212, 1 - n_k, n_q + n_k + 212, 65536);
+                float *const of_difference_2 = of_difference_2_kept + (of_difference_2_first -
+                    of_difference_2_known->base);
+                if (partial_9) {
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+                        const int64_t difference_2120 = above ? of_difference_2_known->to - of_difference_2_first : 0;
+                        const int64_t difference_2121 = above ? 212 : of_difference_2_known->from -
+                            of_difference_2_first;
+                        if (difference_2120 >= difference_2121) continue;
+                        /* of_difference_2 = (select(c < 0.0f, -1.0f, 1.0f) * (((difference_212 + (lo() - hi())) +
+                           query_start) + 1)) / (1.0f + (abs(c) * ( ... */
+                        const float c_array_2 = c_array[0];
+                        const float t_3 = (c_array_2 < 0.0f) ? (-1.0f) : 1.0f;
+                        const int64_t t_4 = i0 - j1;
+                        const float t_6 = fabsf(c_array_2);
+                        for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
+                            difference_212 += 4) {
+                            const ints_any t_5 = (((difference_212 + lane_any) + t_4) + query_start) + 1;
+                            store_any(of_difference_2 + difference_212, (t_3 * __builtin_convertvector(t_5,
+                                vec_any)) / (1.0f + (t_6 * (__builtin_convertvector(t_5, vec_any) * 1.0f))));
+                        }
+                    }
+                    extend_known(of_difference_2_known, of_difference_2_first, of_difference_2_first + 212);
                 }
                 /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                    ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
@@ -8737,29 +9124,59 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                             (-(t_36 * t_53)) / t_19, splat_any(0.0f))))));
                     }
                 }
+                /* the elements of of_difference_3 that this thread has for the head */
+                const int64_t of_difference_3_first = i0 - j1 + 1;
+                recall(of_difference_3_known, (call->p.query_start ? b : 0), of_difference_3_first,
+                    of_difference_3_first + 212, 1 - n_k, n_q + n_k + 212, 65536);
+                float *const of_difference_3 = of_difference_3_kept + (of_difference_3_first -
+                    of_difference_3_known->base);
                 if (partial_14) {
-                    /* of_difference_3 = w1 * log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) *
-                       1.0f)) */
-                    const float w1_array_54 = w1_array[0];
-                    const float t_55 = fabsf(c_array[0]);
-                    const int64_t t_56 = i0 - j1;
-                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
-                        store_any(of_difference_3 + difference_212, w1_array_54 * log1p_any(t_55 *
-                            (__builtin_convertvector((((difference_212 + lane_any) + t_56) + query_start) + 1,
-                            vec_any) * 1.0f)));
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+                        const int64_t difference_2120 = above ? of_difference_3_known->to - of_difference_3_first : 0;
+                        const int64_t difference_2121 = above ? 212 : of_difference_3_known->from -
+                            of_difference_3_first;
+                        if (difference_2120 >= difference_2121) continue;
+                        /* of_difference_3 = w1 * log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1)
+                           * 1.0f)) */
+                        const float w1_array_54 = w1_array[0];
+                        const float t_55 = fabsf(c_array[0]);
+                        const int64_t t_56 = i0 - j1;
+                        for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
+                            difference_212 += 4) {
+                            store_any(of_difference_3 + difference_212, w1_array_54 * log1p_any(t_55 *
+                                (__builtin_convertvector((((difference_212 + lane_any) + t_56) + query_start) + 1,
+                                vec_any) * 1.0f)));
+                        }
                     }
+                    extend_known(of_difference_3_known, of_difference_3_first, of_difference_3_first + 212);
                 }
+                /* the elements of of_difference_4 that this thread has for the head */
+                const int64_t of_difference_4_first = i0 - j1 + 1;
+                recall(of_difference_4_known, (call->p.query_start ? b : 0), of_difference_4_first,
+                    of_difference_4_first + 212, 1 - n_k, n_q + n_k + 212, 65536);
+                float *const of_difference_4 = of_difference_4_kept + (of_difference_4_first -
+                    of_difference_4_known->base);
                 if (partial_3 || partial_7 || partial_13) {
-                    /* of_difference_4 = w1 * log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) *
-                       1.0f)) */
-                    const float w1_array_57 = w1_array[1 * w1_array_stride_0];
-                    const float t_58 = fabsf(c_array[0]);
-                    const int64_t t_59 = i0 - j1;
-                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
-                        store_any(of_difference_4 + difference_212, w1_array_57 * log1p_any(t_58 *
-                            (__builtin_convertvector((((difference_212 + lane_any) + t_59) + query_start) + 1,
-                            vec_any) * 1.0f)));
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+                        const int64_t difference_2120 = above ? of_difference_4_known->to - of_difference_4_first : 0;
+                        const int64_t difference_2121 = above ? 212 : of_difference_4_known->from -
+                            of_difference_4_first;
+                        if (difference_2120 >= difference_2121) continue;
+                        /* of_difference_4 = w1 * log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1)
+                           * 1.0f)) */
+                        const float w1_array_57 = w1_array[1 * w1_array_stride_0];
+                        const float t_58 = fabsf(c_array[0]);
+                        const int64_t t_59 = i0 - j1;
+                        for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
+                            difference_212 += 4) {
+                            store_any(of_difference_4 + difference_212, w1_array_57 * log1p_any(t_58 *
+                                (__builtin_convertvector((((difference_212 + lane_any) + t_59) + query_start) + 1,
+                                vec_any) * 1.0f)));
+                        }
                     }
+                    extend_known(of_difference_4_known, of_difference_4_first, of_difference_4_first + 212);
                 }
                 if (partial_1 || partial_2 || partial_6 || partial_7 || partial_12) {
                     /* of_difference_5 = log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) * 1.0f))
@@ -9705,7 +10122,8 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    float *const of_difference = (float *)(void *)(work + 245760); /* [difference_356: 356] */
+    struct remembered *const of_difference_known = (struct remembered *)(void *)(work + 245760);
+    float *const of_difference_kept = (float *)(void *)(work + 245824); /* [65892 differences] */
     /* k_tile = k, with zeros beyond the last row */
     transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -9748,13 +10166,24 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* of_difference = log1p(abs(c) * (((query_start - (difference_356 + (lo() - hi()))) + -1) * 1.0f)) */
-            const float t_0 = fabsf(c_array[0]);
-            const int64_t t_1 = j0 - i1;
-            for (int64_t difference_356 = 0; difference_356 < 356; difference_356 += 4) {
-                store_any(of_difference + difference_356, log1p_any(t_0 * (__builtin_convertvector((query_start -
-                    ((difference_356 + lane_any) + t_1)) + (-1), vec_any) * 1.0f)));
+            /* the elements of of_difference that this thread has for the head */
+            const int64_t of_difference_first = j0 - i1 + 1;
+            recall(of_difference_known, (call->p.query_start ? b : 0), of_difference_first, of_difference_first + 356,
+                1 - n_q, n_k + n_q + 356, 65536);
+            float *const of_difference = of_difference_kept + (of_difference_first - of_difference_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                const int64_t difference_3560 = above ? of_difference_known->to - of_difference_first : 0;
+                const int64_t difference_3561 = above ? 356 : of_difference_known->from - of_difference_first;
+                if (difference_3560 >= difference_3561) continue;
+                /* of_difference = log1p(abs(c) * (((query_start - (difference_356 + (lo() - hi()))) + -1) * 1.0f)) */
+                const float t_0 = fabsf(c_array[0]);
+                const int64_t t_1 = j0 - i1;
+                for (int64_t difference_356 = difference_3560; difference_356 < difference_3561; difference_356 += 4) {
+                    store_any(of_difference + difference_356, log1p_any(t_0 * (__builtin_convertvector((query_start -
+                        ((difference_356 + lane_any) + t_1)) + (-1), vec_any) * 1.0f)));
+                }
             }
+            extend_known(of_difference_known, of_difference_first, of_difference_first + 356);
             /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
                ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
             const float t_2 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
@@ -10403,6 +10832,8 @@ struct version {
     int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
     int units;      /* the number of slices of the rows, or 0 */
     int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
+    int remembered; /* the number of strips that a thread remembers, which are at these places in its workspace */
+    size_t remembers[4];
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
@@ -10423,19 +10854,22 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_fire_few_v4, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_fire_rows_v4, .tile = 64, .own = 125376, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = softmax_fire_rows_v4, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
+            .remembered = 1, .remembers = {123904}};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_fire_few_v3, .tile = 0,
             .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_fire_rows_v3, .tile = 64, .own = 125376, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = softmax_fire_rows_v3, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
+            .remembered = 1, .remembers = {123904}};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_fire_few_any, .tile = 0,
         .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_fire_rows_any, .tile = 64, .own = 125376, .of_pair = 128, .saves = 1};
+    return (struct version){.rows = softmax_fire_rows_any, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
+        .remembered = 1, .remembers = {123904}};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -10637,6 +11071,12 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
+/* Makes a thread's strips empty, because its workspace has the numbers of an earlier call. */
+INLINE void forget(const struct version *v, unsigned char *own)
+{
+    for (int k = 0; k < v->remembered; k++) ((struct remembered *)(void *)(own + v->remembers[k]))->head = -1;
+}
+
 /* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
    library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
@@ -10667,6 +11107,7 @@ static void work_on(void *work)
     struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct version *const this = job->this;
+        forget(this, own);
         part.shared = own + this->own;
         part.slots = part.shared + this->shared;
         for (; task - first < job->alone; task = take_task(w)) {
@@ -10808,13 +11249,16 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_fire_saved_v4, .tile = 64, .own = 92608, .of_pair = 128};
+        return (struct version){.rows = softmax_fire_saved_v4, .tile = 64, .own = 354816, .of_pair = 128,
+            .remembered = 1, .remembers = {91136}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_fire_saved_v3, .tile = 64, .own = 92608, .of_pair = 128};
+        return (struct version){.rows = softmax_fire_saved_v3, .tile = 64, .own = 354816, .of_pair = 128,
+            .remembered = 1, .remembers = {91136}};
 #endif
-    return (struct version){.rows = softmax_fire_saved_any, .tile = 64, .own = 92608, .of_pair = 128};
+    return (struct version){.rows = softmax_fire_saved_any, .tile = 64, .own = 354816, .of_pair = 128, .remembered = 1,
+        .remembers = {91136}};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
@@ -10828,29 +11272,32 @@ static struct version part_version(int part, int64_t n_k)
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_fire_dq_sums1_v4, .tile = -1, .own = 703232, .of_pair = 128,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2};
+        return (struct version){.rows = softmax_fire_dq_sums1_v4, .tile = -1, .own = 1755648, .of_pair = 128,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 4, .remembers = {702336, 965440, 1228544,
+            1491648}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_fire_dq_sums1_v3, .tile = -1, .own = 703232, .of_pair = 128,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2};
+        return (struct version){.rows = softmax_fire_dq_sums1_v3, .tile = -1, .own = 1755648, .of_pair = 128,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 4, .remembers = {702336, 965440, 1228544,
+            1491648}};
 #endif
-    return (struct version){.rows = softmax_fire_dq_sums1_any, .tile = -1, .own = 703232, .of_pair = 128,
-        .wanted = wanted_0, .units = 16, .unit_heads = 2};
+    return (struct version){.rows = softmax_fire_dq_sums1_any, .tile = -1, .own = 1755648, .of_pair = 128,
+        .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 4, .remembers = {702336, 965440, 1228544,
+        1491648}};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_fire_dk_dv_v4, .tile = 64, .own = 247232, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
+        return (struct version){.rows = softmax_fire_dk_dv_v4, .tile = 64, .own = 509440, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_fire_dk_dv_v3, .tile = 64, .own = 247232, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
+        return (struct version){.rows = softmax_fire_dk_dv_v3, .tile = 64, .own = 509440, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
 #endif
-    return (struct version){.rows = softmax_fire_dk_dv_any, .tile = 64, .own = 247232, .of_pair = 128,
-        .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
+    return (struct version){.rows = softmax_fire_dk_dv_any, .tile = 64, .own = 509440, .of_pair = 128,
+        .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
     case 4:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)

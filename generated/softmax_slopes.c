@@ -829,62 +829,61 @@ TARGET_v4 static void softmax_slopes_rows_v4(const struct call *call, int64_t ta
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row,
             v_row);
-        /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f) */
-        const float slope_array_0 = slope_array[0];
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_1 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, load_v4(score + j * 64 + i) - ((slope_array_0 * ((t_1 - (float)j) * 1.0f))
-                    * 1.442695f));
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f),
+               -INFINITY); row_max max ... */
+            const float slope_array_2 = slope_array[0];
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
+                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
+                const vec_v4 t_3 = __builtin_convertvector(t_0 - j0, vec_v4);
+                vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
-                        load_v4(score + j * 64 + i), splat_v4(-INFINITY)));
+                    const vec_v4 score_1 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
+                        score_1 - ((slope_array_2 * ((t_3 - (float)j) * 1.0f)) * 1.442695f), splat_v4(-INFINITY));
+                    store_v4(score + j * 64 + i, score_new4);
+                    row_max_in = max_v4(row_max_in, score_new4);
                 }
+                store_v4(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                row_max_in[vector] = load_v4(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f); row_max max= score */
+            const float slope_array_6 = slope_array[0];
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_7 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
+                vec_v4 row_max_in = load_v4(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_5 = load_v4(score + j * 64 + i);
+                    const vec_v4 score_new8 = score_5 - ((slope_array_6 * ((t_7 - (float)j) * 1.0f)) * 1.442695f);
+                    store_v4(score + j * 64 + i, score_new8);
+                    row_max_in = max_v4(row_max_in, score_new8);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(row_max + i, row_max_in[vector]);
+                store_v4(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_3 = load_v4(old_max + i);
-            const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new4);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new4);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new4);
+            const vec_v4 old_max_9 = load_v4(old_max + i);
+            const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new10);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new10);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new10);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_6 = load_v4(row_max + i);
+            const vec_v4 row_max_12 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_5 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new7 = exp2_v4(score_5 - row_max_6);
-                store_v4(score + j * 64 + i, score_new7);
-                row_sum_in += score_new7;
+                const vec_v4 score_11 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
+                store_v4(score + j * 64 + i, score_new13);
+                row_sum_in += score_new13;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
@@ -906,10 +905,10 @@ TARGET_v4 static void softmax_slopes_rows_v4(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_8 = load_v4(row_sum + i);
-        const mask_v4 t_9 = row_sum_8 == 0.0f;
+        const vec_v4 row_sum_14 = load_v4(row_sum + i);
+        const mask_v4 t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_8));
+            store_v4(sum + e * 64 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_14));
         }
     }
     /* out = sum, transposed back */
@@ -1870,66 +1869,61 @@ TARGET_v3 static void softmax_slopes_rows_v3(const struct call *call, int64_t ta
             v_row * (int64_t)sizeof(float), j0, j1, work + 197632);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row);
-        /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f) */
-        const float slope_array_0 = slope_array[0];
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_1 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, load_v3(score + j * 64 + i) - ((slope_array_0 * ((t_1 - (float)j) * 1.0f))
-                    * 1.442695f));
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f),
+               -INFINITY); row_max max ... */
+            const float slope_array_2 = slope_array[0];
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
+                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
+                const vec_v3 t_3 = __builtin_convertvector(t_0 - j0, vec_v3);
+                vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
-                        load_v3(score + j * 64 + i), splat_v3(-INFINITY)));
+                    const vec_v3 score_1 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
+                        score_1 - ((slope_array_2 * ((t_3 - (float)j) * 1.0f)) * 1.442695f), splat_v3(-INFINITY));
+                    store_v3(score + j * 64 + i, score_new4);
+                    row_max_in = max_v3(row_max_in, score_new4);
                 }
+                store_v3(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v3(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 64 + i));
-                    }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f); row_max max= score */
+            const float slope_array_6 = slope_array[0];
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_7 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
+                vec_v3 row_max_in = load_v3(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_5 = load_v3(score + j * 64 + i);
+                    const vec_v3 score_new8 = score_5 - ((slope_array_6 * ((t_7 - (float)j) * 1.0f)) * 1.442695f);
+                    store_v3(score + j * 64 + i, score_new8);
+                    row_max_in = max_v3(row_max_in, score_new8);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                    row_max_in[vector][1])));
+                store_v3(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_3 = load_v3(old_max + i);
-            const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new4);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new4);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new4);
+            const vec_v3 old_max_9 = load_v3(old_max + i);
+            const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new10);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new10);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new10);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_6 = load_v3(row_max + i);
+            const vec_v3 row_max_12 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_5 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new7 = exp2_v3(score_5 - row_max_6);
-                store_v3(score + j * 64 + i, score_new7);
-                row_sum_in += score_new7;
+                const vec_v3 score_11 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
+                store_v3(score + j * 64 + i, score_new13);
+                row_sum_in += score_new13;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
@@ -1950,10 +1944,10 @@ TARGET_v3 static void softmax_slopes_rows_v3(const struct call *call, int64_t ta
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_8 = load_v3(row_sum + i);
-        const mask_v3 t_9 = row_sum_8 == 0.0f;
+        const vec_v3 row_sum_14 = load_v3(row_sum + i);
+        const mask_v3 t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_8));
+            store_v3(sum + e * 64 + i, pick_v3(t_15, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_14));
         }
     }
     /* out = sum, transposed back */
@@ -2899,67 +2893,61 @@ static void softmax_slopes_rows_any(const struct call *call, int64_t task, unsig
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row,
             v_row);
-        /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f) */
-        const float slope_array_0 = slope_array[0];
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_1 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, load_any(score + j * 64 + i) - ((slope_array_0 * ((t_1 - (float)j) *
-                    1.0f)) * 1.442695f));
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score = select(j <= (i + query_start), score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f),
+               -INFINITY); row_max max ... */
+            const float slope_array_2 = slope_array[0];
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_2 = (i0 + i + lane_any) + query_start;
+                const ints_any t_0 = (i0 + i + lane_any) + query_start;
+                const vec_any t_3 = __builtin_convertvector(t_0 - j0, vec_any);
+                vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
-                        load_any(score + j * 64 + i), splat_any(-INFINITY)));
+                    const vec_any score_1 = load_any(score + j * 64 + i);
+                    const vec_any score_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
+                        score_1 - ((slope_array_2 * ((t_3 - (float)j) * 1.0f)) * 1.442695f), splat_any(-INFINITY));
+                    store_any(score + j * 64 + i, score_new4);
+                    row_max_in = max_any(row_max_in, score_new4);
                 }
+                store_any(row_max + i, row_max_in);
             }
         }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_any(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 64 + i));
-                    }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f); row_max max= score */
+            const float slope_array_6 = slope_array[0];
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_7 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
+                vec_any row_max_in = load_any(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_5 = load_any(score + j * 64 + i);
+                    const vec_any score_new8 = score_5 - ((slope_array_6 * ((t_7 - (float)j) * 1.0f)) * 1.442695f);
+                    store_any(score + j * 64 + i, score_new8);
+                    row_max_in = max_any(row_max_in, score_new8);
                 }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                    row_max_in[vector][1])));
+                store_any(row_max + i, row_max_in);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_3 = load_any(old_max + i);
-            const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new4);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new4);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new4);
+            const vec_any old_max_9 = load_any(old_max + i);
+            const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new10);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new10);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new10);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_6 = load_any(row_max + i);
+            const vec_any row_max_12 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_5 = load_any(score + j * 64 + i);
-                const vec_any score_new7 = exp2_any(score_5 - row_max_6);
-                store_any(score + j * 64 + i, score_new7);
-                row_sum_in += score_new7;
+                const vec_any score_11 = load_any(score + j * 64 + i);
+                const vec_any score_new13 = exp2_any(score_11 - row_max_12);
+                store_any(score + j * 64 + i, score_new13);
+                row_sum_in += score_new13;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
@@ -2981,10 +2969,10 @@ static void softmax_slopes_rows_any(const struct call *call, int64_t task, unsig
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_8 = load_any(row_sum + i);
-        const mask_any t_9 = row_sum_8 == 0.0f;
+        const vec_any row_sum_14 = load_any(row_sum + i);
+        const mask_any t_15 = row_sum_14 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_8));
+            store_any(sum + e * 64 + i, pick_any(t_15, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_14));
         }
     }
     /* out = sum, transposed back */

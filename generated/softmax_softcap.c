@@ -818,65 +818,56 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
-            /* score = tanh(score) * 72.13475f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, tanh_v4(load_v4(score + j * 32 + i)) * 72.13475f);
-                }
-            }
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, -INFINITY) */
+                /* score = select(j <= (i + query_start), tanh(score) * 72.13475f, -INFINITY); row_max max= score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
+                    vec_v4 row_max_in = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_6, mask_v4),
-                            load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
+                        const vec_v4 score_7 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new8 = pick_v4(__builtin_convertvector((j0 + j) <= t_6, mask_v4),
+                            tanh_v4(score_7) * 72.13475f, splat_v4(-INFINITY));
+                        store_v4(score + j * 32 + i, score_new8);
+                        row_max_in = max_v4(row_max_in, score_new8);
                     }
+                    store_v4(row_max + i, row_max_in);
                 }
             }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_v4(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain],
-                                load_v4(score + j * 32 + i));
-                        }
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = tanh(score) * 72.13475f; row_max max= score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_max_in = load_v4(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v4 score_9 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new10 = tanh_v4(score_9) * 72.13475f;
+                        store_v4(score + j * 32 + i, score_new10);
+                        row_max_in = max_v4(row_max_in, score_new10);
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
-                        row_max_in[vector][1])));
+                    store_v4(row_max + i, row_max_in);
                 }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_7 = load_v4(old_max + i);
-                const vec_v4 old_max_new8 = exp2_v4(old_max_7 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new8);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new8);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new8);
+                const vec_v4 old_max_11 = load_v4(old_max + i);
+                const vec_v4 old_max_new12 = exp2_v4(old_max_11 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new12);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new12);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new12);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_10 = load_v4(row_max + i);
+                const vec_v4 row_max_14 = load_v4(row_max + i);
                 vec_v4 row_sum_in = (vec_v4){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_9 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new11 = exp2_v4(score_9 - row_max_10);
-                    store_v4(score + j * 32 + i, score_new11);
-                    row_sum_in += score_new11;
+                    const vec_v4 score_13 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new15 = exp2_v4(score_13 - row_max_14);
+                    store_v4(score + j * 32 + i, score_new15);
+                    row_sum_in += score_new15;
                 }
                 add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
@@ -904,11 +895,11 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             float *const sum = all_sum + (i0 - i_block) / 32 * 8192;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_12 = load_v4(row_sum + i);
-                const mask_v4 t_13 = row_sum_12 == 0.0f;
+                const vec_v4 row_sum_16 = load_v4(row_sum + i);
+                const mask_v4 t_17 = row_sum_16 == 0.0f;
                 for (int64_t e = 0; e < 256; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_13, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_12));
+                    store_v4(result + e * 32 + i, pick_v4(t_17, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_16));
                 }
             }
             /* out = result, transposed back */
@@ -1879,65 +1870,56 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
-            /* score = tanh(score) * 72.13475f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 16 + i, tanh_v3(load_v3(score + j * 16 + i)) * 72.13475f);
-                }
-            }
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, -INFINITY) */
+                /* score = select(j <= (i + query_start), tanh(score) * 72.13475f, -INFINITY); row_max max= score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
+                    vec_v3 row_max_in = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_6, mask_v3),
-                            load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
+                        const vec_v3 score_7 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new8 = pick_v3(__builtin_convertvector((j0 + j) <= t_6, mask_v3),
+                            tanh_v3(score_7) * 72.13475f, splat_v3(-INFINITY));
+                        store_v3(score + j * 16 + i, score_new8);
+                        row_max_in = max_v3(row_max_in, score_new8);
                     }
+                    store_v3(row_max + i, row_max_in);
                 }
             }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_v3(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
-                                load_v3(score + j * 16 + i));
-                        }
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = tanh(score) * 72.13475f; row_max max= score */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    vec_v3 row_max_in = load_v3(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_v3 score_9 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new10 = tanh_v3(score_9) * 72.13475f;
+                        store_v3(score + j * 16 + i, score_new10);
+                        row_max_in = max_v3(row_max_in, score_new10);
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                        row_max_in[vector][1])));
+                    store_v3(row_max + i, row_max_in);
                 }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_7 = load_v3(old_max + i);
-                const vec_v3 old_max_new8 = exp2_v3(old_max_7 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new8);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new8);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new8);
+                const vec_v3 old_max_11 = load_v3(old_max + i);
+                const vec_v3 old_max_new12 = exp2_v3(old_max_11 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new12);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new12);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new12);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_10 = load_v3(row_max + i);
+                const vec_v3 row_max_14 = load_v3(row_max + i);
                 vec_v3 row_sum_in = (vec_v3){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_9 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new11 = exp2_v3(score_9 - row_max_10);
-                    store_v3(score + j * 16 + i, score_new11);
-                    row_sum_in += score_new11;
+                    const vec_v3 score_13 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new15 = exp2_v3(score_13 - row_max_14);
+                    store_v3(score + j * 16 + i, score_new15);
+                    row_sum_in += score_new15;
                 }
                 add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
@@ -1965,11 +1947,11 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
             float *const sum = all_sum + (i0 - i_block) / 16 * 4096;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_12 = load_v3(row_sum + i);
-                const mask_v3 t_13 = row_sum_12 == 0.0f;
+                const vec_v3 row_sum_16 = load_v3(row_sum + i);
+                const mask_v3 t_17 = row_sum_16 == 0.0f;
                 for (int64_t e = 0; e < 256; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_13, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_12));
+                    store_v3(result + e * 16 + i, pick_v3(t_17, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_16));
                 }
             }
             /* out = result, transposed back */
@@ -2927,65 +2909,56 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of key * query */
             dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
-            /* score = tanh(score) * 72.13475f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 16 + i, tanh_any(load_any(score + j * 16 + i)) * 72.13475f);
-                }
-            }
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, -INFINITY) */
+                /* score = select(j <= (i + query_start), tanh(score) * 72.13475f, -INFINITY); row_max max= score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const ints_any t_6 = (i0 + i + lane_any) + query_start;
+                    vec_any row_max_in = load_any(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_6, mask_any),
-                            load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                        const vec_any score_7 = load_any(score + j * 16 + i);
+                        const vec_any score_new8 = pick_any(__builtin_convertvector((j0 + j) <= t_6, mask_any),
+                            tanh_any(score_7) * 72.13475f, splat_any(-INFINITY));
+                        store_any(score + j * 16 + i, score_new8);
+                        row_max_in = max_any(row_max_in, score_new8);
                     }
+                    store_any(row_max + i, row_max_in);
                 }
             }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_any(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                                load_any(score + j * 16 + i));
-                        }
+            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+                /* score = tanh(score) * 72.13475f; row_max max= score */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    vec_any row_max_in = load_any(row_max + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const vec_any score_9 = load_any(score + j * 16 + i);
+                        const vec_any score_new10 = tanh_any(score_9) * 72.13475f;
+                        store_any(score + j * 16 + i, score_new10);
+                        row_max_in = max_any(row_max_in, score_new10);
                     }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                        row_max_in[vector][1])));
+                    store_any(row_max + i, row_max_in);
                 }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_7 = load_any(old_max + i);
-                const vec_any old_max_new8 = exp2_any(old_max_7 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new8);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new8);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new8);
+                const vec_any old_max_11 = load_any(old_max + i);
+                const vec_any old_max_new12 = exp2_any(old_max_11 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new12);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new12);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new12);
             }
             /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_10 = load_any(row_max + i);
+                const vec_any row_max_14 = load_any(row_max + i);
                 vec_any row_sum_in = (vec_any){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_9 = load_any(score + j * 16 + i);
-                    const vec_any score_new11 = exp2_any(score_9 - row_max_10);
-                    store_any(score + j * 16 + i, score_new11);
-                    row_sum_in += score_new11;
+                    const vec_any score_13 = load_any(score + j * 16 + i);
+                    const vec_any score_new15 = exp2_any(score_13 - row_max_14);
+                    store_any(score + j * 16 + i, score_new15);
+                    row_sum_in += score_new15;
                 }
                 add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
@@ -3013,11 +2986,11 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
             float *const sum = all_sum + (i0 - i_block) / 16 * 4096;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_12 = load_any(row_sum + i);
-                const mask_any t_13 = row_sum_12 == 0.0f;
+                const vec_any row_sum_16 = load_any(row_sum + i);
+                const mask_any t_17 = row_sum_16 == 0.0f;
                 for (int64_t e = 0; e < 256; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_13, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_12));
+                    store_any(result + e * 16 + i, pick_any(t_17, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_16));
                 }
             }
             /* out = result, transposed back */

@@ -837,12 +837,13 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-    /* q_tile = q_tile * 0.125f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+    /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
+    const float t_0 = factor_array[0] * 0.125f;
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_1 = (t_0 * log_v4(__builtin_convertvector((i0 + i + lane_v4) + query_start,
+            vec_v4) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.125f);
-            }
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_1);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -869,14 +870,6 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row,
             v_row);
-        /* score = ((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f */
-        const float factor_array_0 = factor_array[0];
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_1 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4) + 1.0f);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, ((load_v4(score + j * 64 + i) * factor_array_0) * t_1) * 1.442695f);
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -975,24 +968,34 @@ TARGET_v4 APART void softmax_ssmax_few_begin_v4(const struct call *call, int64_t
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_array_stride_0 = call->at.factor[0];
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const factor_at = (float *)(void *)(part->work + 16384); /* [r: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query = q_tile * 0.125f */
+    /* factor_at = factor_array, at computed subscripts */
+    for (int64_t r = r0; r < r1; r++) factor_at[r] = factor_array[(r / n_q) * factor_array_stride_0];
+    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 16); r++) factor_at[r] = 0;
+    /* query = q_tile * (((factor_at * 0.125f) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f) */
     for (int64_t r = r0; r < r1; r += 16) {
+        const vec_v4 t_0 = ((load_v4(factor_at + r) * 0.125f) * log_v4(__builtin_convertvector(((r + lane_v4) % n_q) +
+            query_start, vec_v4) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 64 + r, load_v4(q_tile + d * 64 + r) * 0.125f);
+            store_v4(query + d * 64 + r, load_v4(q_tile + d * 64 + r) * t_0);
         }
     }
     /* query_turned = query, with zeros beyond the last row */
@@ -1033,7 +1036,6 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
@@ -1046,8 +1048,6 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
-    const int64_t factor_array_stride_0 = call->at.factor[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -1076,13 +1076,6 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
             v_row * (int64_t)sizeof(float), j0, j1, part->work + 69888);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score);
-        /* score = ((score * factor) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, ((load_v4(score + r * 144 + j) * (factor_array[(r / n_q) *
-                    factor_array_stride_0])) * (float)log((double)((r % n_q) + query_start) + 1.0)) * 1.442695f);
-            }
-        }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
@@ -1090,9 +1083,9 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_0 = j0 + j + lane_v4;
+                const ints_v4 t_1 = j0 + j + lane_v4;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_0 <= ((r % n_q) + query_start),
+                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
                         mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
                 }
             }
@@ -1110,11 +1103,11 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_1 = load_v4(old_max + r);
-            const vec_v4 old_max_new2 = exp2_v4(old_max_1 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new2);
+            const vec_v4 old_max_2 = load_v4(old_max + r);
+            const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, old_max_new3);
             store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new2);
+                old_max_new3);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1149,9 +1142,9 @@ TARGET_v4 APART void softmax_ssmax_few_keys_v4(const struct call *call, int64_t 
             dot4_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 in_region[8] = {0};
-                const int64_t t_3 = (r % n_q) + query_start;
+                const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
+                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
                 }
                 add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, paged_v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -1184,31 +1177,31 @@ TARGET_v4 APART void softmax_ssmax_few_fold_v4(const struct call *call, int64_t 
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_4 = load_v4(carried_max + r);
-            const vec_v4 before_max_new5 = carried_max_4;
-            const vec_v4 state_max_6 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_max_new7 = max_v4(load_v4(carried_max + r), state_max_6);
-            store_v4(carried_max + r, carried_max_new7);
-            const vec_v4 carried_factor_new8 = exp2_v4(before_max_new5 - carried_max_new7);
-            store_v4(carried_factor + r, carried_factor_new8);
-            const vec_v4 slot_factor_new9 = exp2_v4(state_max_6 - carried_max_new7);
-            store_v4(slot_factor + r, slot_factor_new9);
-            const vec_v4 carried_sum_10 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_10 * carried_factor_new8);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new8);
+            const vec_v4 carried_max_5 = load_v4(carried_max + r);
+            const vec_v4 before_max_new6 = carried_max_5;
+            const vec_v4 state_max_7 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new8 = max_v4(load_v4(carried_max + r), state_max_7);
+            store_v4(carried_max + r, carried_max_new8);
+            const vec_v4 carried_factor_new9 = exp2_v4(before_max_new6 - carried_max_new8);
+            store_v4(carried_factor + r, carried_factor_new9);
+            const vec_v4 slot_factor_new10 = exp2_v4(state_max_7 - carried_max_new8);
+            store_v4(slot_factor + r, slot_factor_new10);
+            const vec_v4 carried_sum_11 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_11 * carried_factor_new9);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new9);
             add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new9, splat_v4(1));
+                slot_factor_new10, splat_v4(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_11 = load_v4(carried + r * 64 + e);
-                    const float carried_factor_12 = carried_factor[r];
-                    store_v4(carried + r * 64 + e, carried_11 * carried_factor_12);
+                    const vec_v4 carried_12 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_13 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_12 * carried_factor_13);
                     store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
-                        carried_factor_12);
+                        carried_factor_13);
                     add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
                 }
@@ -1238,9 +1231,9 @@ TARGET_v4 APART void softmax_ssmax_few_queries_v4(const struct call *call, int64
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_13 = carried_sum[r];
-                store_v4(result + r * 64 + e, (carried_sum_13 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
-                    / carried_sum_13);
+                const float carried_sum_14 = carried_sum[r];
+                store_v4(result + r * 64 + e, (carried_sum_14 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
+                    / carried_sum_14);
             }
         }
     }
@@ -1312,12 +1305,13 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-    /* q_tile = q_tile * 0.125f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
+    /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
+    const float t_0 = factor_array[0] * 0.125f;
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        const vec_v4 t_1 = (t_0 * log_v4(__builtin_convertvector((i0 + i + lane_v4) + query_start,
+            vec_v4) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.125f);
-            }
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * t_1);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1330,14 +1324,6 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = ((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f */
-        const float factor_array_0 = factor_array[0];
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_1 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4) + 1.0f);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 64 + i, ((load_v4(score + j * 64 + i) * factor_array_0) * t_1) * 1.442695f);
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -2535,12 +2521,13 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-    /* q_tile = q_tile * 0.125f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+    /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
+    const float t_0 = factor_array[0] * 0.125f;
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_1 = (t_0 * log_v3(__builtin_convertvector((i0 + i + lane_v3) + query_start,
+            vec_v3) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.125f);
-            }
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_1);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2566,14 +2553,6 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
             v_row * (int64_t)sizeof(float), j0, j1, work + 197632);
         /* score[j][i] = sum over d of k * q_tile */
         dot0_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row);
-        /* score = ((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f */
-        const float factor_array_0 = factor_array[0];
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_1 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3) + 1.0f);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, ((load_v3(score + j * 64 + i) * factor_array_0) * t_1) * 1.442695f);
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -2675,24 +2654,34 @@ TARGET_v3 APART void softmax_ssmax_few_begin_v3(const struct call *call, int64_t
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_array_stride_0 = call->at.factor[0];
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const factor_at = (float *)(void *)(part->work + 16384); /* [r: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query = q_tile * 0.125f */
+    /* factor_at = factor_array, at computed subscripts */
+    for (int64_t r = r0; r < r1; r++) factor_at[r] = factor_array[(r / n_q) * factor_array_stride_0];
+    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 8); r++) factor_at[r] = 0;
+    /* query = q_tile * (((factor_at * 0.125f) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f) */
     for (int64_t r = r0; r < r1; r += 8) {
+        const vec_v3 t_0 = ((load_v3(factor_at + r) * 0.125f) * log_v3(__builtin_convertvector(((r + lane_v3) % n_q) +
+            query_start, vec_v3) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 64 + r, load_v3(q_tile + d * 64 + r) * 0.125f);
+            store_v3(query + d * 64 + r, load_v3(q_tile + d * 64 + r) * t_0);
         }
     }
     /* query_turned = query, with zeros beyond the last row */
@@ -2733,7 +2722,6 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
@@ -2746,8 +2734,6 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
-    const int64_t factor_array_stride_0 = call->at.factor[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -2776,13 +2762,6 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
             v_row * (int64_t)sizeof(float), j0, j1, part->work + 69888);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score);
-        /* score = ((score * factor) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, ((load_v3(score + r * 144 + j) * (factor_array[(r / n_q) *
-                    factor_array_stride_0])) * (float)log((double)((r % n_q) + query_start) + 1.0)) * 1.442695f);
-            }
-        }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 8) {
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
@@ -2790,9 +2769,9 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_0 = j0 + j + lane_v3;
+                const ints_v3 t_1 = j0 + j + lane_v3;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_0 <= ((r % n_q) + query_start),
+                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
                         mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
                 }
             }
@@ -2810,11 +2789,11 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_1 = load_v3(old_max + r);
-            const vec_v3 old_max_new2 = exp2_v3(old_max_1 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new2);
+            const vec_v3 old_max_2 = load_v3(old_max + r);
+            const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, old_max_new3);
             store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new2);
+                old_max_new3);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2849,9 +2828,9 @@ TARGET_v3 APART void softmax_ssmax_few_keys_v3(const struct call *call, int64_t 
             dot4_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 in_region[16] = {0};
-                const int64_t t_3 = (r % n_q) + query_start;
+                const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
+                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
                 }
                 add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, paged_v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -2884,31 +2863,31 @@ TARGET_v3 APART void softmax_ssmax_few_fold_v3(const struct call *call, int64_t 
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_4 = load_v3(carried_max + r);
-            const vec_v3 before_max_new5 = carried_max_4;
-            const vec_v3 state_max_6 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_max_new7 = max_v3(load_v3(carried_max + r), state_max_6);
-            store_v3(carried_max + r, carried_max_new7);
-            const vec_v3 carried_factor_new8 = exp2_v3(before_max_new5 - carried_max_new7);
-            store_v3(carried_factor + r, carried_factor_new8);
-            const vec_v3 slot_factor_new9 = exp2_v3(state_max_6 - carried_max_new7);
-            store_v3(slot_factor + r, slot_factor_new9);
-            const vec_v3 carried_sum_10 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_10 * carried_factor_new8);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new8);
+            const vec_v3 carried_max_5 = load_v3(carried_max + r);
+            const vec_v3 before_max_new6 = carried_max_5;
+            const vec_v3 state_max_7 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new8 = max_v3(load_v3(carried_max + r), state_max_7);
+            store_v3(carried_max + r, carried_max_new8);
+            const vec_v3 carried_factor_new9 = exp2_v3(before_max_new6 - carried_max_new8);
+            store_v3(carried_factor + r, carried_factor_new9);
+            const vec_v3 slot_factor_new10 = exp2_v3(state_max_7 - carried_max_new8);
+            store_v3(slot_factor + r, slot_factor_new10);
+            const vec_v3 carried_sum_11 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_11 * carried_factor_new9);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new9);
             add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new9, splat_v3(1));
+                slot_factor_new10, splat_v3(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_11 = load_v3(carried + r * 64 + e);
-                    const float carried_factor_12 = carried_factor[r];
-                    store_v3(carried + r * 64 + e, carried_11 * carried_factor_12);
+                    const vec_v3 carried_12 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_13 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_12 * carried_factor_13);
                     store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
-                        carried_factor_12);
+                        carried_factor_13);
                     add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
                 }
@@ -2938,9 +2917,9 @@ TARGET_v3 APART void softmax_ssmax_few_queries_v3(const struct call *call, int64
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_13 = carried_sum[r];
-                store_v3(result + r * 64 + e, (carried_sum_13 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
-                    / carried_sum_13);
+                const float carried_sum_14 = carried_sum[r];
+                store_v3(result + r * 64 + e, (carried_sum_14 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
+                    / carried_sum_14);
             }
         }
     }
@@ -3012,12 +2991,13 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-    /* q_tile = q_tile * 0.125f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+    /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
+    const float t_0 = factor_array[0] * 0.125f;
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        const vec_v3 t_1 = (t_0 * log_v3(__builtin_convertvector((i0 + i + lane_v3) + query_start,
+            vec_v3) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.125f);
-            }
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * t_1);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3030,14 +3010,6 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = ((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f */
-        const float factor_array_0 = factor_array[0];
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_1 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3) + 1.0f);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 64 + i, ((load_v3(score + j * 64 + i) * factor_array_0) * t_1) * 1.442695f);
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -4223,12 +4195,13 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-    /* q_tile = q_tile * 0.125f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+    /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
+    const float t_0 = factor_array[0] * 0.125f;
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_1 = (t_0 * log_any(__builtin_convertvector((i0 + i + lane_any) + query_start,
+            vec_any) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.125f);
-            }
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_1);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4255,14 +4228,6 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
         /* score[j][i] = sum over d of k * q_tile */
         dot0_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row,
             v_row);
-        /* score = ((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f */
-        const float factor_array_0 = factor_array[0];
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_1 = log_any(__builtin_convertvector((i0 + i + lane_any) + query_start, vec_any) + 1.0f);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, ((load_any(score + j * 64 + i) * factor_array_0) * t_1) * 1.442695f);
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -4366,24 +4331,34 @@ APART void softmax_ssmax_few_begin_any(const struct call *call, int64_t task, co
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
+    const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
+    const int64_t factor_array_stride_0 = call->at.factor[0];
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
+    float *const factor_at = (float *)(void *)(part->work + 16384); /* [r: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query = q_tile * 0.125f */
+    /* factor_at = factor_array, at computed subscripts */
+    for (int64_t r = r0; r < r1; r++) factor_at[r] = factor_array[(r / n_q) * factor_array_stride_0];
+    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 4); r++) factor_at[r] = 0;
+    /* query = q_tile * (((factor_at * 0.125f) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f) */
     for (int64_t r = r0; r < r1; r += 4) {
+        const vec_any t_0 = ((load_any(factor_at + r) * 0.125f) * log_any(__builtin_convertvector(((r + lane_any) % n_q)
+            + query_start, vec_any) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 64 + r, load_any(q_tile + d * 64 + r) * 0.125f);
+            store_any(query + d * 64 + r, load_any(q_tile + d * 64 + r) * t_0);
         }
     }
     /* query_turned = query, with zeros beyond the last row */
@@ -4423,7 +4398,6 @@ APART void softmax_ssmax_few_begin_2_any(const struct call *call, int64_t task, 
 APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
@@ -4436,8 +4410,6 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const factor_array = call->params->factor + g * members * call->at.factor[0];
-    const int64_t factor_array_stride_0 = call->at.factor[0];
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
@@ -4466,13 +4438,6 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
             v_row * (int64_t)sizeof(float), j0, j1, part->work + 69888);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score);
-        /* score = ((score * factor) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, ((load_any(score + r * 144 + j) * (factor_array[(r / n_q) *
-                    factor_array_stride_0])) * (float)log((double)((r % n_q) + query_start) + 1.0)) * 1.442695f);
-            }
-        }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 4) {
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
@@ -4480,9 +4445,9 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_0 = j0 + j + lane_any;
+                const ints_any t_1 = j0 + j + lane_any;
                 for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_0 <= ((r % n_q) + query_start),
+                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
                         mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
                 }
             }
@@ -4500,11 +4465,11 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_1 = load_any(old_max + r);
-            const vec_any old_max_new2 = exp2_any(old_max_1 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new2);
+            const vec_any old_max_2 = load_any(old_max + r);
+            const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(state_max + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, old_max_new3);
             store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new2);
+                old_max_new3);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4539,9 +4504,9 @@ APART void softmax_ssmax_few_keys_any(const struct call *call, int64_t task, con
             dot4_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any in_region[32] = {0};
-                const int64_t t_3 = (r % n_q) + query_start;
+                const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
+                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
                 }
                 add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, paged_v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -4573,31 +4538,31 @@ APART void softmax_ssmax_few_fold_any(const struct call *call, int64_t task, con
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_4 = load_any(carried_max + r);
-            const vec_any before_max_new5 = carried_max_4;
-            const vec_any state_max_6 = load_any(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_max_new7 = max_any(load_any(carried_max + r), state_max_6);
-            store_any(carried_max + r, carried_max_new7);
-            const vec_any carried_factor_new8 = exp2_any(before_max_new5 - carried_max_new7);
-            store_any(carried_factor + r, carried_factor_new8);
-            const vec_any slot_factor_new9 = exp2_any(state_max_6 - carried_max_new7);
-            store_any(slot_factor + r, slot_factor_new9);
-            const vec_any carried_sum_10 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_10 * carried_factor_new8);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new8);
+            const vec_any carried_max_5 = load_any(carried_max + r);
+            const vec_any before_max_new6 = carried_max_5;
+            const vec_any state_max_7 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new8 = max_any(load_any(carried_max + r), state_max_7);
+            store_any(carried_max + r, carried_max_new8);
+            const vec_any carried_factor_new9 = exp2_any(before_max_new6 - carried_max_new8);
+            store_any(carried_factor + r, carried_factor_new9);
+            const vec_any slot_factor_new10 = exp2_any(state_max_7 - carried_max_new8);
+            store_any(slot_factor + r, slot_factor_new10);
+            const vec_any carried_sum_11 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_11 * carried_factor_new9);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new9);
             add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new9, splat_any(1));
+                slot_factor_new10, splat_any(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_11 = load_any(carried + r * 64 + e);
-                    const float carried_factor_12 = carried_factor[r];
-                    store_any(carried + r * 64 + e, carried_11 * carried_factor_12);
+                    const vec_any carried_12 = load_any(carried + r * 64 + e);
+                    const float carried_factor_13 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_12 * carried_factor_13);
                     store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
-                        carried_factor_12);
+                        carried_factor_13);
                     add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
                         load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
                 }
@@ -4627,9 +4592,9 @@ APART void softmax_ssmax_few_queries_any(const struct call *call, int64_t task, 
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_13 = carried_sum[r];
-                store_any(result + r * 64 + e, (carried_sum_13 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
-                    e) / carried_sum_13);
+                const float carried_sum_14 = carried_sum[r];
+                store_any(result + r * 64 + e, (carried_sum_14 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
+                    e) / carried_sum_14);
             }
         }
     }
@@ -4701,12 +4666,13 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-    /* q_tile = q_tile * 0.125f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+    /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
+    const float t_0 = factor_array[0] * 0.125f;
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        const vec_any t_1 = (t_0 * log_any(__builtin_convertvector((i0 + i + lane_any) + query_start,
+            vec_any) + 1.0f)) * 1.442695f;
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.125f);
-            }
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * t_1);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4719,14 +4685,6 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
         dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* score = ((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f */
-        const float factor_array_0 = factor_array[0];
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_1 = log_any(__builtin_convertvector((i0 + i + lane_any) + query_start, vec_any) + 1.0f);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 64 + i, ((load_any(score + j * 64 + i) * factor_array_0) * t_1) * 1.442695f);
-            }
-        }
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));

@@ -26,11 +26,11 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 125376 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 207872 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 125376 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 207872 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 125376 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 387584 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 207872 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
@@ -185,6 +185,28 @@ INLINE void synchronise(const struct part *part)
 #ifdef _OPENMP
 #pragma omp barrier
 #endif
+}
+
+/* A thread has the elements of the differences from <= x < to of head `head` of a strip. The memory begins with
+   difference `base`. */
+struct remembered {
+    int64_t head, base, from, to;
+};
+/* Makes the strip ready for the differences from <= x < to of a head. Forgets all elements if they are of another
+   head, or of differences far away. The call has `all` differences, from `lowest` on, and the memory has room for
+   `room`. */
+INLINE void recall(struct remembered *r, int64_t head, int64_t from, int64_t to, int64_t lowest, int64_t all,
+    int64_t room)
+{
+    const int64_t far = to - from;
+    if (r->head == head && from >= r->base && to <= r->base + room && from <= r->to + far && r->from <= to + far)
+        return;
+    *r = (struct remembered){head, all <= room ? lowest : from - room / 2, from, from};
+}
+INLINE void extend_known(struct remembered *r, int64_t from, int64_t to)
+{
+    r->from = min(r->from, from);
+    r->to = max(r->to, to);
 }
 
 /* ==== x86-64-v4 ==== */
@@ -725,7 +747,8 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    float *const table_at = (float *)(void *)(work + 123904); /* [difference_368: 368] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 123904);
+    float *const table_at_kept = (float *)(void *)(work + 123968); /* [65904 differences] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -761,13 +784,24 @@ TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, 
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        /* table_at = table_array, at computed subscripts */
-        for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] =
-            table_array[max(min((((difference_368 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0
-            - j1 + query_start - 6) <= 0) && (0 <= (difference_368 + i0 - j1 + query_start + 8))) ?
-            (int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) : truncated(min_real(8 +
-            ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0),
-            15))), 31), 0) * table_array_stride_1];
+        /* the elements of table_at that this thread has for the head */
+        const int64_t table_at_first = i0 - j1 + 1;
+        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+            table_at_first + 368, 1 - n_k, n_q + n_k + 368, 65536);
+        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+            const int64_t difference_3680 = above ? table_at_known->to - table_at_first : 0;
+            const int64_t difference_3681 = above ? 368 : table_at_known->from - table_at_first;
+            if (difference_3680 >= difference_3681) continue;
+            /* table_at = table_array, at computed subscripts */
+            for (int64_t difference_368 = difference_3680; difference_368 < difference_3681;
+                difference_368++) table_at[difference_368] = table_array[max(min((((difference_368 + i0 - j1 +
+                query_start + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                (difference_368 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_368 + i0 - j1 + query_start +
+                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125))
+                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+        }
+        extend_known(table_at_known, table_at_first, table_at_first + 368);
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4 row_max_in[4];
@@ -1162,7 +1196,8 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
     float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    float *const table_at = (float *)(void *)(work + 91136); /* [difference_368: 368] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 91136);
+    float *const table_at_kept = (float *)(void *)(work + 91200); /* [65904 differences] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
@@ -1189,13 +1224,24 @@ TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task,
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
         }
-        /* table_at = table_array, at computed subscripts */
-        for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] =
-            table_array[max(min((((difference_368 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0
-            - j1 + query_start - 6) <= 0) && (0 <= (difference_368 + i0 - j1 + query_start + 8))) ?
-            (int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) : truncated(min_real(8 +
-            ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0),
-            15))), 31), 0) * table_array_stride_1];
+        /* the elements of table_at that this thread has for the head */
+        const int64_t table_at_first = i0 - j1 + 1;
+        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+            table_at_first + 368, 1 - n_k, n_q + n_k + 368, 65536);
+        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+            const int64_t difference_3680 = above ? table_at_known->to - table_at_first : 0;
+            const int64_t difference_3681 = above ? 368 : table_at_known->from - table_at_first;
+            if (difference_3680 >= difference_3681) continue;
+            /* table_at = table_array, at computed subscripts */
+            for (int64_t difference_368 = difference_3680; difference_368 < difference_3681;
+                difference_368++) table_at[difference_368] = table_array[max(min((((difference_368 + i0 - j1 +
+                query_start + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                (difference_368 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_368 + i0 - j1 + query_start +
+                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125))
+                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+        }
+        extend_known(table_at_known, table_at_first, table_at_first + 368);
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4 row_max_in[4];
@@ -1300,6 +1346,7 @@ TARGET_v4 static void softmax_t5_row_sums_v4(const struct call *call, int64_t ta
 TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t batch = call->p.batch;
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
@@ -1341,8 +1388,10 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
     float *const dout_tile = (float *)(void *)(work + 176384); /* [e: 64, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 192768); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 193024); /* [i: 64] */
-    float *const table_at = (float *)(void *)(work + 193280); /* [difference_224: 224] */
-    float *const subscript = (float *)(void *)(work + 73728); /* [difference_224: 224] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 193280);
+    float *const table_at_kept = (float *)(void *)(work + 193344); /* [65760 differences] */
+    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 456384);
+    float *const subscript_kept = (float *)(void *)(work + 456448); /* [65760 differences] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 16) {
@@ -1398,13 +1447,24 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* table_at = table_array, at computed subscripts */
-                for (int64_t difference_224 = 0; difference_224 < 224;
-                    difference_224++) table_at[difference_224] = table_array[max(min((((difference_224 + i0 - j1 +
-                    query_start + 2) <= 0) ? 16 : 0) + ((((difference_224 + i0 - j1 + query_start - 6) <= 0) && (0 <=
-                    (difference_224 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_224 + i0 - j1 +
-                    query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 +
-                    query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+                /* the elements of table_at that this thread has for the head */
+                const int64_t table_at_first = i0 - j1 + 1;
+                recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+                    table_at_first + 224, 1 - n_k, n_q + n_k + 224, 65536);
+                float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+                for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                    const int64_t difference_2240 = above ? table_at_known->to - table_at_first : 0;
+                    const int64_t difference_2241 = above ? 224 : table_at_known->from - table_at_first;
+                    if (difference_2240 >= difference_2241) continue;
+                    /* table_at = table_array, at computed subscripts */
+                    for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
+                        difference_224++) table_at[difference_224] = table_array[max(min((((difference_224 + i0 - j1 +
+                        query_start + 2) <= 0) ? 16 : 0) + ((((difference_224 + i0 - j1 + query_start - 6) <= 0) && (0
+                        <= (difference_224 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_224 + i0 - j1 +
+                        query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 +
+                        query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+                }
+                extend_known(table_at_known, table_at_first, table_at_first + 224);
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1426,45 +1486,59 @@ TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t ta
                     dot5_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                         sum_compensation);
                 }
+                /* the elements of subscript that this thread has for the head */
+                const int64_t subscript_first = i0 - j1 + 1;
+                recall(subscript_known, (call->p.query_start ? b : 0), subscript_first, subscript_first + 224, 1 - n_k,
+                    n_q + n_k + 224, 65536);
+                float *const subscript = subscript_kept + (subscript_first - subscript_known->base);
                 if (partial_0) {
-                    /* subscript = max(min(select((((difference_224 + (lo() - hi())) + query_start) + 2) <= 0, 16,
-                       0) + select(((((difference_224 + (lo ... */
-                    const int64_t t_6 = i0 - j1;
-                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
-                        const ints_v4 t_7 = ((difference_224 + lane_v4) + t_6) + query_start;
-                        const ints_v4 t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
-                        wide_v4 t_9 = __builtin_convertvector(t_8, wide_v4) * 0.125;
-                        for (int lane = 0; lane < 16; lane++) t_9[lane] = log(t_9[lane]);
-                        wide_v4 t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
-                        for (int lane = 0; lane < 16; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane] !=
-                            t_10[lane] ? t_10[lane] : (double)15);
-                        const wide_v4 real11 = t_10;
-                        ints_v4 whole11 = {0};
-                        truncate_v4(&whole11, &real11);
-                        store_v4(subscript + difference_224, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16 -
-                            (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <=
-                            (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) &
-                            (((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) +
-                            (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
-                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0
-                            - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
-                            0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v4){0}))) > 0) & ((((((((t_7 + 2) <=
-                            0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <=
-                            0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) <
-                            31) & (((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0})))
-                            + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
-                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0
-                            - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
-                            0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v4){0})))) | (~(((((((((t_7 + 2) <=
-                            0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <=
-                            0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) <
-                            31) & (((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0})))
-                            + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
-                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0
-                            - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
-                            0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v4){0}))) > 0) & (0 -
-                            (ints_v4){0})), vec_v4));
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+                        const int64_t difference_2240 = above ? subscript_known->to - subscript_first : 0;
+                        const int64_t difference_2241 = above ? 224 : subscript_known->from - subscript_first;
+                        if (difference_2240 >= difference_2241) continue;
+                        /* subscript = max(min(select((((difference_224 + (lo() - hi())) + query_start) + 2) <= 0, 16,
+                           0) + select(((((difference_224 + (lo ... */
+                        const int64_t t_6 = i0 - j1;
+                        for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
+                            difference_224 += 16) {
+                            const ints_v4 t_7 = ((difference_224 + lane_v4) + t_6) + query_start;
+                            const ints_v4 t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
+                            wide_v4 t_9 = __builtin_convertvector(t_8, wide_v4) * 0.125;
+                            for (int lane = 0; lane < 16; lane++) t_9[lane] = log(t_9[lane]);
+                            wide_v4 t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
+                            for (int lane = 0; lane < 16; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane] !=
+                                t_10[lane] ? t_10[lane] : (double)15);
+                            const wide_v4 real11 = t_10;
+                            ints_v4 whole11 = {0};
+                            truncate_v4(&whole11, &real11);
+                            store_v4(subscript + difference_224, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16
+                                - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) &
+                                (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31)
+                                & (((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0})))
+                                + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <=
+                                (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2)
+                                <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) |
+                                (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v4){0}))) >
+                                0) & ((((((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 -
+                                (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 -
+                                (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0
+                                <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11)))) |
+                                (~((((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 -
+                                (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v4){0})))) | (~(((((((((t_7 +
+                                2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 +
+                                (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
+                                whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0
+                                - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v4){0}))
+                                | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8)))
+                                & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 -
+                                (ints_v4){0}))) > 0) & (0 - (ints_v4){0})), vec_v4));
+                        }
                     }
+                    extend_known(subscript_known, subscript_first, subscript_first + 224);
                     /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
@@ -1560,7 +1634,8 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    float *const table_at = (float *)(void *)(work + 245760); /* [difference_368: 368] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 245760);
+    float *const table_at_kept = (float *)(void *)(work + 245824); /* [65904 differences] */
     /* k_tile = k, with zeros beyond the last row */
     transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
@@ -1603,13 +1678,25 @@ TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task,
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* table_at = table_array, at computed subscripts */
-            for (int64_t difference_368 = 0; difference_368 < 368; difference_368++) table_at[difference_368] =
-                table_array[m * table_array_stride_0 + max(min((((query_start + 1) <= (difference_368 + j0 - i1 + 1)) ?
-                16 : 0) + ((((query_start - 7) <= (difference_368 + j0 - i1 + 1)) && ((difference_368 + j0 - i1 + 1) <=
-                (query_start + 7))) ? (int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) :
-                truncated(min_real(8 + ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+            /* the elements of table_at that this thread has for the head */
+            const int64_t table_at_first = j0 - i1 + 1;
+            recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+                table_at_first + 368, 1 - n_q, n_k + n_q + 368, 65536);
+            float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                const int64_t difference_3680 = above ? table_at_known->to - table_at_first : 0;
+                const int64_t difference_3681 = above ? 368 : table_at_known->from - table_at_first;
+                if (difference_3680 >= difference_3681) continue;
+                /* table_at = table_array, at computed subscripts */
+                for (int64_t difference_368 = difference_3680; difference_368 < difference_3681;
+                    difference_368++) table_at[difference_368] = table_array[m * table_array_stride_0 +
+                    max(min((((query_start + 1) <= (difference_368 + j0 - i1 + 1)) ? 16 : 0) + ((((query_start - 7) <=
+                    (difference_368 + j0 - i1 + 1)) && ((difference_368 + j0 - i1 + 1) <= (query_start + 7))) ?
+                    (int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) : truncated(min_real(8 +
+                    ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
+                    8.0), 15))), 31), 0) * table_array_stride_1];
+            }
+            extend_known(table_at_known, table_at_first, table_at_first + 368);
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -2250,7 +2337,8 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    float *const table_at = (float *)(void *)(work + 123904); /* [difference_360: 360] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 123904);
+    float *const table_at_kept = (float *)(void *)(work + 123968); /* [65896 differences] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -2286,13 +2374,24 @@ TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, 
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        /* table_at = table_array, at computed subscripts */
-        for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] =
-            table_array[max(min((((difference_360 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0
-            - j1 + query_start - 6) <= 0) && (0 <= (difference_360 + i0 - j1 + query_start + 8))) ?
-            (int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) : truncated(min_real(8 +
-            ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0),
-            15))), 31), 0) * table_array_stride_1];
+        /* the elements of table_at that this thread has for the head */
+        const int64_t table_at_first = i0 - j1 + 1;
+        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+            table_at_first + 360, 1 - n_k, n_q + n_k + 360, 65536);
+        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+            const int64_t difference_3600 = above ? table_at_known->to - table_at_first : 0;
+            const int64_t difference_3601 = above ? 360 : table_at_known->from - table_at_first;
+            if (difference_3600 >= difference_3601) continue;
+            /* table_at = table_array, at computed subscripts */
+            for (int64_t difference_360 = difference_3600; difference_360 < difference_3601;
+                difference_360++) table_at[difference_360] = table_array[max(min((((difference_360 + i0 - j1 +
+                query_start + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                (difference_360 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_360 + i0 - j1 + query_start +
+                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125))
+                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+        }
+        extend_known(table_at_known, table_at_first, table_at_first + 360);
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             vec_v3 row_max_in[2];
@@ -2687,7 +2786,8 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
     float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    float *const table_at = (float *)(void *)(work + 91136); /* [difference_360: 360] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 91136);
+    float *const table_at_kept = (float *)(void *)(work + 91200); /* [65896 differences] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
@@ -2714,13 +2814,24 @@ TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task,
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
         }
-        /* table_at = table_array, at computed subscripts */
-        for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] =
-            table_array[max(min((((difference_360 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0
-            - j1 + query_start - 6) <= 0) && (0 <= (difference_360 + i0 - j1 + query_start + 8))) ?
-            (int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) : truncated(min_real(8 +
-            ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0),
-            15))), 31), 0) * table_array_stride_1];
+        /* the elements of table_at that this thread has for the head */
+        const int64_t table_at_first = i0 - j1 + 1;
+        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+            table_at_first + 360, 1 - n_k, n_q + n_k + 360, 65536);
+        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+            const int64_t difference_3600 = above ? table_at_known->to - table_at_first : 0;
+            const int64_t difference_3601 = above ? 360 : table_at_known->from - table_at_first;
+            if (difference_3600 >= difference_3601) continue;
+            /* table_at = table_array, at computed subscripts */
+            for (int64_t difference_360 = difference_3600; difference_360 < difference_3601;
+                difference_360++) table_at[difference_360] = table_array[max(min((((difference_360 + i0 - j1 +
+                query_start + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                (difference_360 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_360 + i0 - j1 + query_start +
+                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125))
+                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+        }
+        extend_known(table_at_known, table_at_first, table_at_first + 360);
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             vec_v3 row_max_in[2];
@@ -2825,6 +2936,7 @@ TARGET_v3 static void softmax_t5_row_sums_v3(const struct call *call, int64_t ta
 TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t batch = call->p.batch;
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
@@ -2866,8 +2978,10 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
     float *const dout_tile = (float *)(void *)(work + 176384); /* [e: 64, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 192768); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 193024); /* [i: 64] */
-    float *const table_at = (float *)(void *)(work + 193280); /* [difference_216: 216] */
-    float *const subscript = (float *)(void *)(work + 73728); /* [difference_216: 216] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 193280);
+    float *const table_at_kept = (float *)(void *)(work + 193344); /* [65752 differences] */
+    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 456384);
+    float *const subscript_kept = (float *)(void *)(work + 456448); /* [65752 differences] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 8) {
@@ -2923,13 +3037,24 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* table_at = table_array, at computed subscripts */
-                for (int64_t difference_216 = 0; difference_216 < 216;
-                    difference_216++) table_at[difference_216] = table_array[max(min((((difference_216 + i0 - j1 +
-                    query_start + 2) <= 0) ? 16 : 0) + ((((difference_216 + i0 - j1 + query_start - 6) <= 0) && (0 <=
-                    (difference_216 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_216 + i0 - j1 +
-                    query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 +
-                    query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+                /* the elements of table_at that this thread has for the head */
+                const int64_t table_at_first = i0 - j1 + 1;
+                recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+                    table_at_first + 216, 1 - n_k, n_q + n_k + 216, 65536);
+                float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+                for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                    const int64_t difference_2160 = above ? table_at_known->to - table_at_first : 0;
+                    const int64_t difference_2161 = above ? 216 : table_at_known->from - table_at_first;
+                    if (difference_2160 >= difference_2161) continue;
+                    /* table_at = table_array, at computed subscripts */
+                    for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
+                        difference_216++) table_at[difference_216] = table_array[max(min((((difference_216 + i0 - j1 +
+                        query_start + 2) <= 0) ? 16 : 0) + ((((difference_216 + i0 - j1 + query_start - 6) <= 0) && (0
+                        <= (difference_216 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_216 + i0 - j1 +
+                        query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 +
+                        query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+                }
+                extend_known(table_at_known, table_at_first, table_at_first + 216);
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2951,45 +3076,59 @@ TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t ta
                     dot5_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                         sum_compensation);
                 }
+                /* the elements of subscript that this thread has for the head */
+                const int64_t subscript_first = i0 - j1 + 1;
+                recall(subscript_known, (call->p.query_start ? b : 0), subscript_first, subscript_first + 216, 1 - n_k,
+                    n_q + n_k + 216, 65536);
+                float *const subscript = subscript_kept + (subscript_first - subscript_known->base);
                 if (partial_0) {
-                    /* subscript = max(min(select((((difference_216 + (lo() - hi())) + query_start) + 2) <= 0, 16,
-                       0) + select(((((difference_216 + (lo ... */
-                    const int64_t t_6 = i0 - j1;
-                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
-                        const ints_v3 t_7 = ((difference_216 + lane_v3) + t_6) + query_start;
-                        const ints_v3 t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
-                        wide_v3 t_9 = __builtin_convertvector(t_8, wide_v3) * 0.125;
-                        for (int lane = 0; lane < 8; lane++) t_9[lane] = log(t_9[lane]);
-                        wide_v3 t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
-                        for (int lane = 0; lane < 8; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane] !=
-                            t_10[lane] ? t_10[lane] : (double)15);
-                        const wide_v3 real11 = t_10;
-                        ints_v3 whole11 = {0};
-                        truncate_v3(&whole11, &real11);
-                        store_v3(subscript + difference_216, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16 -
-                            (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <=
-                            (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) &
-                            (((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) +
-                            (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
-                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0
-                            - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
-                            0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v3){0}))) > 0) & ((((((((t_7 + 2) <=
-                            0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <=
-                            0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) <
-                            31) & (((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0})))
-                            + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
-                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0
-                            - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
-                            0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v3){0})))) | (~(((((((((t_7 + 2) <=
-                            0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <=
-                            0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) <
-                            31) & (((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0})))
-                            + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
-                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0
-                            - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
-                            0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v3){0}))) > 0) & (0 -
-                            (ints_v3){0})), vec_v3));
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+                        const int64_t difference_2160 = above ? subscript_known->to - subscript_first : 0;
+                        const int64_t difference_2161 = above ? 216 : subscript_known->from - subscript_first;
+                        if (difference_2160 >= difference_2161) continue;
+                        /* subscript = max(min(select((((difference_216 + (lo() - hi())) + query_start) + 2) <= 0, 16,
+                           0) + select(((((difference_216 + (lo ... */
+                        const int64_t t_6 = i0 - j1;
+                        for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
+                            difference_216 += 8) {
+                            const ints_v3 t_7 = ((difference_216 + lane_v3) + t_6) + query_start;
+                            const ints_v3 t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
+                            wide_v3 t_9 = __builtin_convertvector(t_8, wide_v3) * 0.125;
+                            for (int lane = 0; lane < 8; lane++) t_9[lane] = log(t_9[lane]);
+                            wide_v3 t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
+                            for (int lane = 0; lane < 8; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane] !=
+                                t_10[lane] ? t_10[lane] : (double)15);
+                            const wide_v3 real11 = t_10;
+                            ints_v3 whole11 = {0};
+                            truncate_v3(&whole11, &real11);
+                            store_v3(subscript + difference_216, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16
+                                - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) &
+                                (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31)
+                                & (((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0})))
+                                + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <=
+                                (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2)
+                                <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) |
+                                (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v3){0}))) >
+                                0) & ((((((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 -
+                                (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 -
+                                (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0
+                                <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11)))) |
+                                (~((((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 -
+                                (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v3){0})))) | (~(((((((((t_7 +
+                                2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 +
+                                (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
+                                whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0
+                                - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v3){0}))
+                                | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8)))
+                                & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 -
+                                (ints_v3){0}))) > 0) & (0 - (ints_v3){0})), vec_v3));
+                        }
                     }
+                    extend_known(subscript_known, subscript_first, subscript_first + 216);
                     /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
@@ -3085,7 +3224,8 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    float *const table_at = (float *)(void *)(work + 245760); /* [difference_360: 360] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 245760);
+    float *const table_at_kept = (float *)(void *)(work + 245824); /* [65896 differences] */
     /* k_tile = k, with zeros beyond the last row */
     transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
@@ -3128,13 +3268,25 @@ TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task,
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* table_at = table_array, at computed subscripts */
-            for (int64_t difference_360 = 0; difference_360 < 360; difference_360++) table_at[difference_360] =
-                table_array[m * table_array_stride_0 + max(min((((query_start + 1) <= (difference_360 + j0 - i1 + 1)) ?
-                16 : 0) + ((((query_start - 7) <= (difference_360 + j0 - i1 + 1)) && ((difference_360 + j0 - i1 + 1) <=
-                (query_start + 7))) ? (int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) :
-                truncated(min_real(8 + ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+            /* the elements of table_at that this thread has for the head */
+            const int64_t table_at_first = j0 - i1 + 1;
+            recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+                table_at_first + 360, 1 - n_q, n_k + n_q + 360, 65536);
+            float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                const int64_t difference_3600 = above ? table_at_known->to - table_at_first : 0;
+                const int64_t difference_3601 = above ? 360 : table_at_known->from - table_at_first;
+                if (difference_3600 >= difference_3601) continue;
+                /* table_at = table_array, at computed subscripts */
+                for (int64_t difference_360 = difference_3600; difference_360 < difference_3601;
+                    difference_360++) table_at[difference_360] = table_array[m * table_array_stride_0 +
+                    max(min((((query_start + 1) <= (difference_360 + j0 - i1 + 1)) ? 16 : 0) + ((((query_start - 7) <=
+                    (difference_360 + j0 - i1 + 1)) && ((difference_360 + j0 - i1 + 1) <= (query_start + 7))) ?
+                    (int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) : truncated(min_real(8 +
+                    ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
+                    8.0), 15))), 31), 0) * table_array_stride_1];
+            }
+            extend_known(table_at_known, table_at_first, table_at_first + 360);
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -3760,7 +3912,8 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
-    float *const table_at = (float *)(void *)(work + 123904); /* [difference_356: 356] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 123904);
+    float *const table_at_kept = (float *)(void *)(work + 123968); /* [65892 differences] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -3796,13 +3949,24 @@ static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned 
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        /* table_at = table_array, at computed subscripts */
-        for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] =
-            table_array[max(min((((difference_356 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0
-            - j1 + query_start - 6) <= 0) && (0 <= (difference_356 + i0 - j1 + query_start + 8))) ?
-            (int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) : truncated(min_real(8 +
-            ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0),
-            15))), 31), 0) * table_array_stride_1];
+        /* the elements of table_at that this thread has for the head */
+        const int64_t table_at_first = i0 - j1 + 1;
+        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+            table_at_first + 356, 1 - n_k, n_q + n_k + 356, 65536);
+        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+            const int64_t difference_3560 = above ? table_at_known->to - table_at_first : 0;
+            const int64_t difference_3561 = above ? 356 : table_at_known->from - table_at_first;
+            if (difference_3560 >= difference_3561) continue;
+            /* table_at = table_array, at computed subscripts */
+            for (int64_t difference_356 = difference_3560; difference_356 < difference_3561;
+                difference_356++) table_at[difference_356] = table_array[max(min((((difference_356 + i0 - j1 +
+                query_start + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                (difference_356 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_356 + i0 - j1 + query_start +
+                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125))
+                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+        }
+        extend_known(table_at_known, table_at_first, table_at_first + 356);
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             vec_any row_max_in[2];
@@ -4192,7 +4356,8 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
     float *const row_sum_compensation = (float *)(void *)(work + 74496); /* [i: 64] */
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
-    float *const table_at = (float *)(void *)(work + 91136); /* [difference_356: 356] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 91136);
+    float *const table_at_kept = (float *)(void *)(work + 91200); /* [65892 differences] */
     /* q_tile = q, with zeros beyond the last row */
     transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
@@ -4219,13 +4384,24 @@ static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
         }
-        /* table_at = table_array, at computed subscripts */
-        for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] =
-            table_array[max(min((((difference_356 + i0 - j1 + query_start + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0
-            - j1 + query_start - 6) <= 0) && (0 <= (difference_356 + i0 - j1 + query_start + 8))) ?
-            (int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) : truncated(min_real(8 +
-            ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125)) / 2.772588722239781) * 8.0),
-            15))), 31), 0) * table_array_stride_1];
+        /* the elements of table_at that this thread has for the head */
+        const int64_t table_at_first = i0 - j1 + 1;
+        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+            table_at_first + 356, 1 - n_k, n_q + n_k + 356, 65536);
+        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+            const int64_t difference_3560 = above ? table_at_known->to - table_at_first : 0;
+            const int64_t difference_3561 = above ? 356 : table_at_known->from - table_at_first;
+            if (difference_3560 >= difference_3561) continue;
+            /* table_at = table_array, at computed subscripts */
+            for (int64_t difference_356 = difference_3560; difference_356 < difference_3561;
+                difference_356++) table_at[difference_356] = table_array[max(min((((difference_356 + i0 - j1 +
+                query_start + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                (difference_356 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_356 + i0 - j1 + query_start +
+                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125))
+                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+        }
+        extend_known(table_at_known, table_at_first, table_at_first + 356);
         /* score = score + (table_at * 1.442695f); row_max max= score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             vec_any row_max_in[2];
@@ -4330,6 +4506,7 @@ static void softmax_t5_row_sums_any(const struct call *call, int64_t task, unsig
 static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t batch = call->p.batch;
+    const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
@@ -4371,8 +4548,10 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
     float *const dout_tile = (float *)(void *)(work + 176384); /* [e: 64, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 192768); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 193024); /* [i: 64] */
-    float *const table_at = (float *)(void *)(work + 193280); /* [difference_212: 212] */
-    float *const subscript = (float *)(void *)(work + 73728); /* [difference_212: 212] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 193280);
+    float *const table_at_kept = (float *)(void *)(work + 193344); /* [65748 differences] */
+    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 456384);
+    float *const subscript_kept = (float *)(void *)(work + 456448); /* [65748 differences] */
     if (partial_0) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
         for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 4) {
@@ -4428,13 +4607,24 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* table_at = table_array, at computed subscripts */
-                for (int64_t difference_212 = 0; difference_212 < 212;
-                    difference_212++) table_at[difference_212] = table_array[max(min((((difference_212 + i0 - j1 +
-                    query_start + 2) <= 0) ? 16 : 0) + ((((difference_212 + i0 - j1 + query_start - 6) <= 0) && (0 <=
-                    (difference_212 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_212 + i0 - j1 +
-                    query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 +
-                    query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+                /* the elements of table_at that this thread has for the head */
+                const int64_t table_at_first = i0 - j1 + 1;
+                recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+                    table_at_first + 212, 1 - n_k, n_q + n_k + 212, 65536);
+                float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+                for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                    const int64_t difference_2120 = above ? table_at_known->to - table_at_first : 0;
+                    const int64_t difference_2121 = above ? 212 : table_at_known->from - table_at_first;
+                    if (difference_2120 >= difference_2121) continue;
+                    /* table_at = table_array, at computed subscripts */
+                    for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
+                        difference_212++) table_at[difference_212] = table_array[max(min((((difference_212 + i0 - j1 +
+                        query_start + 2) <= 0) ? 16 : 0) + ((((difference_212 + i0 - j1 + query_start - 6) <= 0) && (0
+                        <= (difference_212 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_212 + i0 - j1 +
+                        query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 +
+                        query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+                }
+                extend_known(table_at_known, table_at_first, table_at_first + 212);
                 /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
                    weight_3 = score_2 * score */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4456,45 +4646,59 @@ static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsig
                     dot5_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                         sum_compensation);
                 }
+                /* the elements of subscript that this thread has for the head */
+                const int64_t subscript_first = i0 - j1 + 1;
+                recall(subscript_known, (call->p.query_start ? b : 0), subscript_first, subscript_first + 212, 1 - n_k,
+                    n_q + n_k + 212, 65536);
+                float *const subscript = subscript_kept + (subscript_first - subscript_known->base);
                 if (partial_0) {
-                    /* subscript = max(min(select((((difference_212 + (lo() - hi())) + query_start) + 2) <= 0, 16,
-                       0) + select(((((difference_212 + (lo ... */
-                    const int64_t t_6 = i0 - j1;
-                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
-                        const ints_any t_7 = ((difference_212 + lane_any) + t_6) + query_start;
-                        const ints_any t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
-                        wide_any t_9 = __builtin_convertvector(t_8, wide_any) * 0.125;
-                        for (int lane = 0; lane < 4; lane++) t_9[lane] = log(t_9[lane]);
-                        wide_any t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
-                        for (int lane = 0; lane < 4; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane] !=
-                            t_10[lane] ? t_10[lane] : (double)15);
-                        const wide_any real11 = t_10;
-                        ints_any whole11 = {0};
-                        truncate_any(&whole11, &real11);
-                        store_any(subscript + difference_212, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16 -
-                            (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0
-                            <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) &
-                            (((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) +
-                            (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 +
-                            8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) &
-                            (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
-                            <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_any){0}))) > 0) & ((((((((t_7 +
-                            2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 +
-                            (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
-                            whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 -
-                            (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <=
-                            0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_any){0})) |
-                            (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
-                            t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 -
-                            (ints_any){0})))) | (~(((((((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) &
-                            (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
-                            <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (ints_any){0})) |
-                            (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
-                            t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) &
-                            (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0)
-                            & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) &
-                            (31 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+                        const int64_t difference_2120 = above ? subscript_known->to - subscript_first : 0;
+                        const int64_t difference_2121 = above ? 212 : subscript_known->from - subscript_first;
+                        if (difference_2120 >= difference_2121) continue;
+                        /* subscript = max(min(select((((difference_212 + (lo() - hi())) + query_start) + 2) <= 0, 16,
+                           0) + select(((((difference_212 + (lo ... */
+                        const int64_t t_6 = i0 - j1;
+                        for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
+                            difference_212 += 4) {
+                            const ints_any t_7 = ((difference_212 + lane_any) + t_6) + query_start;
+                            const ints_any t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
+                            wide_any t_9 = __builtin_convertvector(t_8, wide_any) * 0.125;
+                            for (int lane = 0; lane < 4; lane++) t_9[lane] = log(t_9[lane]);
+                            wide_any t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
+                            for (int lane = 0; lane < 4; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane] !=
+                                t_10[lane] ? t_10[lane] : (double)15);
+                            const wide_any real11 = t_10;
+                            ints_any whole11 = {0};
+                            truncate_any(&whole11, &real11);
+                            store_any(subscript + difference_212, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16
+                                - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0)
+                                & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) <
+                                31) & (((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 -
+                                (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_any){0}))
+                                | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 +
+                                8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 -
+                                (ints_any){0}))) > 0) & ((((((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <=
+                                0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) |
+                                (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) &
+                                (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <=
+                                0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))))
+                                | (~((((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 -
+                                (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_any){0})))) | (~(((((((((t_7
+                                + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) +
+                                (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7
+                                + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2)
+                                <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) |
+                                (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16
+                                - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0)
+                                & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) <
+                                31) & (31 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
+                        }
                     }
+                    extend_known(subscript_known, subscript_first, subscript_first + 212);
                     /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
@@ -4590,7 +4794,8 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
-    float *const table_at = (float *)(void *)(work + 245760); /* [difference_356: 356] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 245760);
+    float *const table_at_kept = (float *)(void *)(work + 245824); /* [65892 differences] */
     /* k_tile = k, with zeros beyond the last row */
     transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
@@ -4633,13 +4838,25 @@ static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* table_at = table_array, at computed subscripts */
-            for (int64_t difference_356 = 0; difference_356 < 356; difference_356++) table_at[difference_356] =
-                table_array[m * table_array_stride_0 + max(min((((query_start + 1) <= (difference_356 + j0 - i1 + 1)) ?
-                16 : 0) + ((((query_start - 7) <= (difference_356 + j0 - i1 + 1)) && ((difference_356 + j0 - i1 + 1) <=
-                (query_start + 7))) ? (int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) :
-                truncated(min_real(8 + ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) * 0.125)) /
-                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+            /* the elements of table_at that this thread has for the head */
+            const int64_t table_at_first = j0 - i1 + 1;
+            recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+                table_at_first + 356, 1 - n_q, n_k + n_q + 356, 65536);
+            float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+                const int64_t difference_3560 = above ? table_at_known->to - table_at_first : 0;
+                const int64_t difference_3561 = above ? 356 : table_at_known->from - table_at_first;
+                if (difference_3560 >= difference_3561) continue;
+                /* table_at = table_array, at computed subscripts */
+                for (int64_t difference_356 = difference_3560; difference_356 < difference_3561;
+                    difference_356++) table_at[difference_356] = table_array[m * table_array_stride_0 +
+                    max(min((((query_start + 1) <= (difference_356 + j0 - i1 + 1)) ? 16 : 0) + ((((query_start - 7) <=
+                    (difference_356 + j0 - i1 + 1)) && ((difference_356 + j0 - i1 + 1) <= (query_start + 7))) ?
+                    (int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) : truncated(min_real(8 +
+                    ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
+                    8.0), 15))), 31), 0) * table_array_stride_1];
+            }
+            extend_known(table_at_known, table_at_first, table_at_first + 356);
             /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
@@ -4755,6 +4972,8 @@ struct version {
     int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
     int units;      /* the number of slices of the rows, or 0 */
     int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
+    int remembered; /* the number of strips that a thread remembers, which are at these places in its workspace */
+    size_t remembers[4];
     size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
     int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
 };
@@ -4775,19 +4994,22 @@ static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
     if (attn_x86_64_level() >= 4) {
         if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_t5_few_v4, .tile = 0,
             .own = 73984, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_t5_rows_v4, .tile = 64, .own = 125376, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = softmax_t5_rows_v4, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
+            .remembered = 1, .remembers = {123904}};
     }
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3) {
         if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_t5_few_v3, .tile = 0,
             .own = 73984, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_t5_rows_v3, .tile = 64, .own = 125376, .of_pair = 128, .saves = 1};
+        return (struct version){.rows = softmax_t5_rows_v3, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
+            .remembered = 1, .remembers = {123904}};
     }
 #endif
     if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_t5_few_any, .tile = 0, .own = 73984,
         .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_t5_rows_any, .tile = 64, .own = 125376, .of_pair = 128, .saves = 1};
+    return (struct version){.rows = softmax_t5_rows_any, .tile = 64, .own = 387584, .of_pair = 128, .saves = 1,
+        .remembered = 1, .remembers = {123904}};
 }
 
 enum { MANY_ROWS = 1 << 30 };
@@ -4979,6 +5201,12 @@ struct work {
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
+/* Makes a thread's strips empty, because its workspace has the numbers of an earlier call. */
+INLINE void forget(const struct version *v, unsigned char *own)
+{
+    for (int k = 0; k < v->remembered; k++) ((struct remembered *)(void *)(own + v->remembers[k]))->head = -1;
+}
+
 /* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
    library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
@@ -5009,6 +5237,7 @@ static void work_on(void *work)
     struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct version *const this = job->this;
+        forget(this, own);
         part.shared = own + this->own;
         part.slots = part.shared + this->shared;
         for (; task - first < job->alone; task = take_task(w)) {
@@ -5145,13 +5374,16 @@ static struct version part_version(int part, int64_t n_k)
     case 0:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_t5_saved_v4, .tile = 64, .own = 92608, .of_pair = 128};
+        return (struct version){.rows = softmax_t5_saved_v4, .tile = 64, .own = 354816, .of_pair = 128, .remembered = 1,
+            .remembers = {91136}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_t5_saved_v3, .tile = 64, .own = 92608, .of_pair = 128};
+        return (struct version){.rows = softmax_t5_saved_v3, .tile = 64, .own = 354816, .of_pair = 128, .remembered = 1,
+            .remembers = {91136}};
 #endif
-    return (struct version){.rows = softmax_t5_saved_any, .tile = 64, .own = 92608, .of_pair = 128};
+    return (struct version){.rows = softmax_t5_saved_any, .tile = 64, .own = 354816, .of_pair = 128, .remembered = 1,
+        .remembers = {91136}};
     case 1:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
@@ -5165,29 +5397,29 @@ static struct version part_version(int part, int64_t n_k)
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_t5_dq_sums1_v4, .tile = -1, .own = 194176, .of_pair = 128,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2};
+        return (struct version){.rows = softmax_t5_dq_sums1_v4, .tile = -1, .own = 719488, .of_pair = 128,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {193280, 456384}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_t5_dq_sums1_v3, .tile = -1, .own = 194176, .of_pair = 128,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2};
+        return (struct version){.rows = softmax_t5_dq_sums1_v3, .tile = -1, .own = 719488, .of_pair = 128,
+            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {193280, 456384}};
 #endif
-    return (struct version){.rows = softmax_t5_dq_sums1_any, .tile = -1, .own = 194176, .of_pair = 128,
-        .wanted = wanted_0, .units = 16, .unit_heads = 2};
+    return (struct version){.rows = softmax_t5_dq_sums1_any, .tile = -1, .own = 719488, .of_pair = 128,
+        .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {193280, 456384}};
     case 3:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_t5_dk_dv_v4, .tile = 64, .own = 247232, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
+        return (struct version){.rows = softmax_t5_dk_dv_v4, .tile = 64, .own = 509440, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_t5_dk_dv_v3, .tile = 64, .own = 247232, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
+        return (struct version){.rows = softmax_t5_dk_dv_v3, .tile = 64, .own = 509440, .of_pair = 128,
+            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
 #endif
-    return (struct version){.rows = softmax_t5_dk_dv_any, .tile = 64, .own = 247232, .of_pair = 128, .wanted = wanted_1,
-        .of_keys = OF_KEY_HEAD};
+    return (struct version){.rows = softmax_t5_dk_dv_any, .tile = 64, .own = 509440, .of_pair = 128, .wanted = wanted_1,
+        .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {245760}};
     default:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)

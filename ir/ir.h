@@ -618,6 +618,8 @@ const char *graph_eval_noisy(const struct graph *g, const struct problem_size *s
 
 enum array_kind { ARRAY_INPUT, ARRAY_PARAM, ARRAY_OUTPUT, ARRAY_TABLE, ARRAY_TILE };
 
+enum { MAX_REMEMBERED = 4 }; /* the largest number of arrays with `remembered` in a program */
+
 struct array {
     enum array_kind kind;
     const char *name;
@@ -641,6 +643,11 @@ struct array {
     /* Used by TILE inside a FOR with `block`. The tile stores the elements of this number of ranges of its last
        axis. 0 means only the current range. */
     int64_t held;
+    /* Used by TILE of rank 1. If not 0, element x belongs to the difference (index of `lane`) - (index of `other`) =
+       x + lo(lane) - hi(other) + 1, and a thread keeps this number of elements for later tiles. The interpreter
+       computes all elements for each tile. */
+    int64_t remembered;
+    int lane, other;
     bool by_name; /* used by PARAM: if true, EXPR_ELEMENT may read elements, by the array's name */
     /* Used by INPUT and OUTPUT. If true, the elements are sums in the workspace. One program of a call computes
        them and another program reads them. Rows of queries are padded to whole vectors. */
@@ -794,7 +801,8 @@ struct ref loops_ref(const struct loops *l, int a);
 int array_terms(const struct array *a);
 /* Returns the number of bf16 multiplications for two numbers of a and b terms (array.terms). */
 int products_of_terms(int a, int b);
-/* Returns the number of elements in memory, with padding and held tiles. Returns INT64_MAX if the number overflows. */
+/* Returns the number of elements in memory, with padding, held tiles, and with the first line of a remembered tile,
+   which says what it has. Returns INT64_MAX if the number overflows. */
 int64_t array_elements(const struct array *a);
 /* Returns true if the array is an input or output with one number per query. Such an array is contiguous. */
 bool array_of_rows(const struct loops *l, const struct array *a);

@@ -96,6 +96,7 @@ int products_of_terms(int a, int b)
 
 int64_t array_elements(const struct array *a)
 {
+    if (a->remembered) return a->remembered + a->extent[0] + 64 / dtype_bytes(a->dtype);
     int64_t elements = a->held ? a->held : a->terms ? a->terms : 1;
     for (int k = 0; k < a->rank; k++)
         if (__builtin_mul_overflow(elements, a->extent[k] + (k + 1 == a->rank ? a->gap : 0), &elements))

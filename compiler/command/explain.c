@@ -83,9 +83,10 @@ static void print_loops(const struct compilation *c, const struct stmt *s, int i
     for (; s; s = s->next) {
         const bool loop = s->op == LOOPS_FOR;
         if (loop) print_loop(c, s, indent);
-        if (s->op == LOOPS_IF && s->where && s->where != tested)
+        const bool whole = s->op == LOOPS_IF && s->where && s->where->op == EXPR_NOT; /* follows its opposite */
+        if (s->op == LOOPS_IF && s->where && s->where != tested && !whole)
             printf("%*sa tile of keys is tested against the mask only if %s\n", indent, "", emit_bound(c, s->where));
-        if (s->op == LOOPS_IF) tested = s->where;
+        if (s->op == LOOPS_IF && !whole) tested = s->where;
         if (s->op == LOOPS_IF && s->ranges) {
             printf("%*sa tile of keys is tested against the mask only if it is not wholly in the union of\n", indent,
                    "");
@@ -337,6 +338,7 @@ static void explain_loops(const struct compilation *c)
     if (c->program.linear || !graph_has_pairs(c->graph)) return;
     section("Loops of the quadratic form");
     print_loops(c, c->loops->body, 2);
+    explain_remembered(c->loops);
 }
 
 static void explain_targets(const struct unit *p)

@@ -8,7 +8,8 @@
 struct reads {
     const char *name;
     const struct loops *l;
-    int64_t strip; /* the elements copied for each tile, one per distance i - j; 0 if there are none */
+    int64_t strip;      /* the elements copied for each tile, one per distance i - j; 0 if there are none */
+    int64_t remembered; /* the elements of the strip that a thread remembers for later tiles, or 0 */
     /* `copied` is true if elements are copied for each tile. `direct` is true if a map reads the array itself. */
     bool copied, direct;
     /* `of_queries` is true if statements over queries read the array. `of_keys` is true if statements over keys read
@@ -56,7 +57,7 @@ static void walk(struct reads *r, const struct stmt *s)
             if (strcmp(r->l->array[s->operand[k].of].name, r->name) != 0) continue;
             const struct axis *const first = s->rank == 1 ? &r->l->module->axis[s->axes[0]] : NULL;
             if (s->op == LOOPS_COPY && first && strncmp(first->name, "difference_", 11) == 0)
-                r->strip = first->extent;
+                r->strip = first->extent, r->remembered = r->l->array[s->assign[0].to.of].remembered;
             else {
                 *(s->op == LOOPS_COPY ? &r->copied : &r->direct) = true;
                 note_axes(r, &s->operand[k]);
@@ -74,7 +75,8 @@ static void explain_program(struct arena *arena, const struct compilation *c, co
     const char *const form = c->program.linear ? "linear form" : c->program.few ? "few queries" : "quadratic form";
     const char *says = "";
     if (r.strip)
-        says = arena_printf(arena, "a strip of %lld elements for each tile, one per distance", (long long)r.strip);
+        says = arena_printf(arena, "a strip of %lld elements for each tile, one per distance%s", (long long)r.strip,
+                            r.remembered ? "; a thread computes an element once for all tiles of a head" : "");
     if (r.copied || r.direct)
         says = arena_printf(arena, "%s%s%s%s", says, *says ? "; " : "",
                             r.of_queries && r.of_keys ? "elements for each query and key of a tile"
@@ -97,4 +99,20 @@ void explain_array(const struct unit *p, const struct kernel_array *a)
     for (int k = 0; k < p->compilations && a->declared; k++)
         if (p->compilation[k]->target == p->compilation[0]->target && !p->compilation[k]->reason)
             explain_program(p->arena, p->compilation[k], a);
+}
+
+void explain_remembered(const struct loops *l)
+{
+    int strips = 0;
+    int64_t bytes = 0;
+    for (int a = 0; a < l->arrays; a++) {
+        if (!l->array[a].remembered) continue;
+        strips++;
+        bytes += array_elements(&l->array[a]) * dtype_bytes(l->array[a].dtype);
+    }
+    if (!strips) return;
+    printf(
+        "  %d function%s of the distance i - j: a thread computes each value once for all tiles of a head, and keeps\n"
+        "  the values in %lld bytes\n",
+        strips, strips > 1 ? "s" : "", (long long)bytes);
 }

@@ -8,4 +8,7 @@
    not declare. */
 void explain_array(const struct unit *p, const struct kernel_array *a);
 
+/* Prints how many strips a thread computes once for all tiles of a head, and their bytes. */
+void explain_remembered(const struct loops *l);
+
 #endif

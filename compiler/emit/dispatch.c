@@ -176,6 +176,11 @@ static void returned(struct version_choice *x, const struct compilation *c, cons
                                                      : 0);
     if (units && emit_tasks_over(l, SIZE_BATCH)) text_add(out, ", .unit_batch = 1");
     if (emit_in_order(l)) text_add(out, ", .in_order = 1");
+    int64_t offset[MAX_REMEMBERED];
+    const int remembered = emit_remembered_tiles(l, offset);
+    if (remembered) text_add(out, ", .remembered = %d", remembered);
+    for (int k = 0; k < remembered; k++)
+        text_add(out, "%s%lld%s", k ? ", " : ", .remembers = {", (long long)offset[k], k + 1 < remembered ? "" : "}");
     if (x->apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
     if (emit_in_phases(l))
         text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot,

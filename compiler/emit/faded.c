@@ -93,23 +93,26 @@ static bool masks(const struct stmt *s, const struct ref *product)
            ref_equal(&s->operand[e->arg[1]->integer], product);
 }
 
-/* Looks for the exponent of the weights in the statements after the inner product. */
+/* Looks for the exponent of the weights in the statements after the inner product. A map in an IF may also mask what it
+   sets, and another IF has the same map without the mask (pass/masked_maps.c). */
 static bool exponent_after(const struct loops *l, const struct stmt *dot, struct faded *out)
 {
     const struct ref *const product = &dot->assign[0].to;
     bool decayed = false;
     for (const struct stmt *s = dot->next; s; s = s->next) {
-        const struct stmt *const one = s->op == LOOPS_IF && s->body && !s->body->next ? s->body : s;
+        const bool in_if = s->op == LOOPS_IF && s->body && !s->body->next;
+        const struct stmt *const one = in_if ? s->body : s;
         if (masks(one, product)) continue;
-        if (s->op != LOOPS_MAP) {
+        if (one->op != LOOPS_MAP) {
             if (s->op != LOOPS_DOT || s->assign[0].to.of == product->of) return false;
             continue;
         }
-        for (int k = 0; k < s->assigns; k++) {
-            const struct assign *const a = &s->assign[k];
-            if (find_exponent(l, s, a->expr, product, decayed, out)) return true;
+        for (int k = 0; k < one->assigns; k++) {
+            const struct assign *const a = &one->assign[k];
+            const struct expr *const e = in_if && a->expr->op == EXPR_SELECT ? a->expr->arg[1] : a->expr;
+            if (find_exponent(l, one, e, product, decayed, out)) return true;
             if (a->to.of != product->of) continue;
-            if (decayed || a->fold != FOLD_SET || !is_decayed(l, s, a->expr, product, out)) return false;
+            if ((decayed && !in_if) || a->fold != FOLD_SET || !is_decayed(l, one, e, product, out)) return false;
             decayed = true;
         }
     }

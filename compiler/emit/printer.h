@@ -152,6 +152,16 @@ const char *emit_last_stride(const struct emitter *x, const struct array *a);
 int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_of_caller *level);
 int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const struct expr *row,
                            struct axis_of_caller *level, const struct expr **sub);
+/* Tiles that a thread remembers (remembered.c):
+   - emit_remembered returns the remembered tile that the statement fills, or NULL.
+   - emit_remembered_tiles sets the offsets of a program's remembered tiles, and returns their number.
+   - emit_recall prints the declarations for such a statement. emit_missing prints the statement, by `print`, for the
+     elements that the thread does not have. */
+const struct array *emit_remembered(const struct emitter *x, const struct stmt *s);
+int emit_remembered_tiles(const struct loops *l, int64_t offset[MAX_REMEMBERED]);
+bool emit_any_remembers(const struct compilation *const *c, int compilations);
+void emit_recall(struct emitter *x, const struct stmt *s);
+void emit_missing(struct emitter *x, const struct stmt *s, void (*print)(struct emitter *x, const struct stmt *s));
 /* emit_fades returns whether a loop skips tiles, and describes the test. emit_faded prints it. */
 bool emit_fades(const struct compilation *c, const struct stmt *loop, struct faded *out);
 void emit_faded(struct emitter *x, const struct faded *faded);

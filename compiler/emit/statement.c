@@ -30,6 +30,14 @@ static bool begins_kept(const struct emitter *x, const struct stmt *s)
            s->assign[0].fold == FOLD_SET;
 }
 
+static void emit_leaf(struct emitter *x, const struct stmt *s)
+{
+    if (s->op == LOOPS_MAP) emit_map(x, s);
+    if (s->op == LOOPS_DOT) emit_dot(x, s);
+    if (s->op == LOOPS_COPY) emit_copy(x, s);
+    if (s->op == LOOPS_SOLVE) emit_solve(x, s);
+}
+
 /* Prints a MAP, DOT or COPY statement, and the following statements that have the same condition (emit_condition).
    Returns the last of these statements. */
 static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
@@ -40,12 +48,13 @@ static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
         open_block(x);
     }
     for (bool more = true; more;) {
-        if (s->op == LOOPS_MAP) emit_map(x, s);
-        if (s->op == LOOPS_DOT) emit_dot(x, s);
-        if (s->op == LOOPS_COPY) emit_copy(x, s);
-        if (s->op == LOOPS_SOLVE) emit_solve(x, s);
+        if (emit_remembered(x, s))
+            emit_missing(x, s, emit_leaf);
+        else
+            emit_leaf(x, s);
         const struct stmt *next = s->next;
-        more = condition && next && next->op != LOOPS_FOR && next->op != LOOPS_IF;
+        /* emit_recall declares variables for a remembered tile, outside the condition */
+        more = condition && next && next->op != LOOPS_FOR && next->op != LOOPS_IF && !emit_remembered(x, next);
         const char *then = more ? emit_condition(x, next) : NULL;
         more = then && strcmp(then, condition) == 0;
         if (more) s = next;
@@ -139,9 +148,10 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         }
         case LOOPS_IF:
             emit_line(x, "if (%s) {%s", s->where ? emit_integer(x, s->where) : emit_outside(x, s),
-                      s->body && s->body->op == LOOPS_FOR ? ""
-                      : adds_to_kept(x, s->body)          ? " /* the chunk is full */"
-                                                          : " /* the tile is partly outside the mask */");
+                      s->body && s->body->op == LOOPS_FOR    ? ""
+                      : adds_to_kept(x, s->body)             ? " /* the chunk is full */"
+                      : s->where && s->where->op == EXPR_NOT ? " /* the tile is wholly inside the mask */"
+                                                             : " /* the tile is partly outside the mask */");
             open_block(x);
             emit_statements(x, s->body);
             close_block(x);
@@ -151,6 +161,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         case LOOPS_COPY:
         case LOOPS_SOLVE:
             if (s == x->faded.dot) emit_faded(x, &x->faded);
+            emit_recall(x, s);
             s = emit_simple(x, s);
             break;
         }

@@ -172,7 +172,9 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
 {
     for (int a = 0; a < x->l->arrays; a++) {
         const struct array *array = &x->l->array[a];
-        const char *c = array->held ? emit_held(x, array) : emit_local(x, array->name),
+        const char *c = array->held         ? emit_held(x, array)
+                        : array->remembered ? arena_printf(x->m->arena, "%s_kept", emit_local(x, array->name))
+                                            : emit_local(x, array->name),
                    *last = arena_printf(x->m->arena, "last_%s", c);
         if (array->kind == ARRAY_TABLE || (!has_word(body, c) && !has_word(body, last))) continue;
         if (array->kind == ARRAY_TILE) {
@@ -184,6 +186,14 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
                                 : x->phases                  ? "part->work"
                                                              : "work";
             const char *stored = emit_stored(array->dtype);
+            if (array->remembered) {
+                text_add(out, "    struct remembered *const %s_known = (struct remembered *)(void *)(%s + %lld);\n",
+                         emit_local(x, array->name), place, (long long)array->offset);
+                text_add(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* [%lld differences] */\n", stored, c,
+                         stored, place, (long long)array->offset + 64,
+                         (long long)(array->remembered + array->extent[0]));
+                continue;
+            }
             text_add(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* [", stored, c, stored, place,
                      (long long)array->offset);
             for (int k = 0; k < array->rank; k++) {

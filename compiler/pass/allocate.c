@@ -164,6 +164,8 @@ void pass_allocate(struct compilation *c)
     place_shared(l, bytes, false);
     place_shared(l, bytes, true);
     extend_live_range(x, l->body, 0);
+    for (int a = 0; a < l->arrays; a++)
+        if (l->array[a].remembered) x->first[a] = 0, x->last[a] = x->count - 1; /* later tasks need it, too */
     for (int a = 0; a < l->arrays; a++) {
         if (!has_place(l, a) || x->first[a] < 0) continue;
         const struct stmt *only = x->leaf[x->first[a]];

@@ -5,6 +5,8 @@
    - Otherwise the tile has an element per point of the subscripts' axes.
    - For the gradient of such a parameter (differentiate/gather.c), a tile holds the subscripts.
    - A costly function of i - j, such as log1p(c[h] * (i - j)), is also computed once for each difference.
+   - A thread remembers a strip that depends only on the difference and on the head, so it computes each element once
+     for all tiles of a head.
    - A row at a computed position is also copied if it is no whole number of vectors. */
 #include "pass.h"
 #include "../schedule/schedule.h"
@@ -46,7 +48,9 @@ static bool of_difference(const struct expr *e, int a, int b)
 
 struct walk {
     struct loops *l;
-    int64_t lanes; /* the number of elements in a vector */
+    int64_t lanes;      /* the number of elements in a vector */
+    int64_t remembered; /* the largest number of elements of a strip that a thread remembers */
+    int64_t length;     /* the largest number of queries and of keys, or 0 if there is no limit */
     int depth;
     struct stmt *loop[MAX_LOOPS];
 };
@@ -131,6 +135,49 @@ static const struct expr *place_in_strip(struct module *m, const struct differen
     return expr_make(m, EXPR_SUB, difference, d->lowest, NULL);
 }
 
+/* Whether e has the same value in all tiles of a head, apart from the current ranges of a strip. `map`: the statement
+   whose operands e reads, or NULL. */
+static bool same_in_head(const struct walk *x, const struct stmt *map, const struct expr *e)
+{
+    switch ((int)e->op) {
+    case EXPR_OPERAND: {
+        const struct ref *const r = &map->operand[e->integer];
+        if (x->l->array[r->of].kind != ARRAY_PARAM) return false;
+        for (int k = 0; k < r->rank; k++)
+            if (!same_in_head(x, map, r->sub[k])) return false;
+        return true;
+    }
+    case EXPR_INDEX: return !axis_is_sequence(&x->l->module->axis[e->integer]);
+    case EXPR_ELEMENT:
+    case EXPR_ID:
+    case EXPR_MIN_ID:
+    case EXPR_MAX_ID:
+    case EXPR_ANY_ID:
+    case EXPR_DRAWN:
+    case EXPR_RANDOM: return false;
+    default: break;
+    }
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (!same_in_head(x, map, e->arg[k])) return false;
+    return true;
+}
+
+/* Makes a thread remember the strip that statement s fills. */
+static void remember(const struct walk *x, const struct stmt *s, const struct differences *d)
+{
+    int count = 0;
+    for (int a = 0; a < x->l->arrays; a++) count += x->l->array[a].remembered > 0;
+    bool same = x->remembered > 0 && count < MAX_REMEMBERED;
+    for (int k = 0; k < s->operands && s->op == LOOPS_COPY; k++)
+        for (int n = 0; n < s->operand[k].rank; n++) same &= same_in_head(x, s, s->operand[k].sub[n]);
+    for (int k = 0; k < s->assigns && s->op == LOOPS_MAP; k++) same &= same_in_head(x, s, s->assign[k].expr);
+    if (!same) return;
+    struct array *const a = &x->l->array[s->assign[0].to.of];
+    a->remembered = x->length > 0 && 2 * x->length < x->remembered ? 2 * x->length + d->extent : x->remembered;
+    a->lane = d->lane;
+    a->other = d->other;
+}
+
 /* Makes the strip for *r, whose subscripts depend on the difference. Returns the COPY into it, or NULL. */
 static struct stmt *strip(struct walk *x, struct ref *r, int lane, int other)
 {
@@ -140,7 +187,9 @@ static struct stmt *strip(struct walk *x, struct ref *r, int lane, int other)
     struct ref from = *r;
     for (int k = 0; k < r->rank; k++) from.sub[k] = of_strip(m, &d, r->sub[k]);
     const struct array tile = {.rank = 1, .axes = {d.axis}, .extent = {d.extent}};
-    return copy_into(x, tile, &from, r, place_in_strip(m, &d));
+    struct stmt *const copy = copy_into(x, tile, &from, r, place_in_strip(m, &d));
+    remember(x, copy, &d);
+    return copy;
 }
 
 /* Returns the COPY for operand *r of statement s, which then reads the new tile. */
@@ -191,9 +240,20 @@ static const struct expr *compared_subscript(const struct walk *x, const struct 
     return NULL;
 }
 
-/* Returns a MAP that stores the subscript e in a new tile, which *r reads. The tile is a strip if e depends only on
-   a difference. Returns NULL if the size of a range is unknown. */
-static struct stmt *store_subscript(struct walk *x, const struct stmt *s, const struct expr *e, struct ref *r)
+/* Adds the operands of s that the MAP uses to the MAP. */
+static void take_operands(struct module *m, struct stmt *map, const struct stmt *s)
+{
+    for (int n = 0; n < s->operands; n++) {
+        const struct expr *const operand = expr_leaf(m, EXPR_OPERAND, n);
+        if (!expr_uses(map->assign[0].expr, operand)) continue;
+        map->assign[0].expr = expr_replace(m, map->assign[0].expr, operand, expr_leaf(m, EXPR_OPERAND, map->operands));
+        map->operand[map->operands++] = s->operand[n];
+    }
+}
+
+/* Returns a MAP that stores the part e of statement s in a new tile, which *r reads. The tile is a strip if e depends
+   only on a difference. Returns NULL if the size of a range is unknown. */
+static struct stmt *store_part(struct walk *x, const struct stmt *s, const struct expr *e, struct ref *r)
 {
     struct loops *const l = x->l;
     struct module *const m = l->module;
@@ -222,7 +282,10 @@ static struct stmt *store_subscript(struct walk *x, const struct stmt *s, const 
     map->assigns = 1;
     *r = loops_ref(l, loops_array(l, tile));
     map->assign[0] = (struct assign){.to = *r, .fold = FOLD_SET, .expr = e};
-    if (d.axis >= 0) r->sub[0] = place_in_strip(m, &d);
+    take_operands(m, map, s);
+    if (d.axis < 0) return map;
+    r->sub[0] = place_in_strip(m, &d);
+    remember(x, map, &d);
     return map;
 }
 
@@ -234,7 +297,7 @@ static struct stmt *store_compared(struct walk *x, struct stmt **at, int k)
     struct stmt *const s = *at;
     const struct expr *index, *const e = compared_subscript(x, s, s->assign[k].expr, &index);
     struct ref r;
-    struct stmt *const map = e && s->operands < MAX_OPERANDS ? store_subscript(x, s, e, &r) : NULL;
+    struct stmt *const map = e && s->operands < MAX_OPERANDS ? store_part(x, s, e, &r) : NULL;
     if (!map) return NULL;
     const struct expr *const stored = expr_make(m, EXPR_EQ, expr_leaf(m, EXPR_OPERAND, s->operands), index, NULL);
     s->operand[s->operands++] = r;
@@ -336,14 +399,8 @@ static struct stmt *store_function(struct walk *x, struct stmt **at, int k)
     struct ref r;
     if (!e || s->operands == MAX_OPERANDS || differences_of(x, p.lane, p.other).axis < 0) return NULL;
     e = shared_part(m, &p, s->assign[k].expr, e);
-    struct stmt *const map = store_subscript(x, s, e, &r);
+    struct stmt *const map = store_part(x, s, e, &r);
     if (!map) return NULL;
-    for (int n = 0; n < s->operands; n++) { /* the MAP gets the operands that it uses */
-        const struct expr *const operand = expr_leaf(m, EXPR_OPERAND, n);
-        if (!expr_uses(map->assign[0].expr, operand)) continue;
-        map->assign[0].expr = expr_replace(m, map->assign[0].expr, operand, expr_leaf(m, EXPR_OPERAND, map->operands));
-        map->operand[map->operands++] = s->operand[n];
-    }
     const struct expr *const stored = expr_leaf(m, EXPR_OPERAND, s->operands);
     s->operand[s->operands++] = r;
     for (int n = 0; n < s->assigns; n++) s->assign[n].expr = expr_replace(m, s->assign[n].expr, e, stored);
@@ -392,8 +449,26 @@ static void walk(struct walk *x, struct stmt **body)
     }
 }
 
+static bool has_window(const struct stmt *s)
+{
+    for (; s; s = s->next)
+        if ((s->op == LOOPS_FOR && s->window) || has_window(s->body)) return true;
+    return false;
+}
+
+/* Returns the largest number of elements of a strip that a thread remembers. In programs whose threads share a head,
+   and for few queries, it remembers none. */
+static int64_t remembered_elements(const struct compilation *c)
+{
+    enum { MOST = 1 << 16 };
+    return c->program.few || c->program.by_heads || has_window(c->loops->body) ? 0 : MOST;
+}
+
 void pass_computed_subscripts(struct compilation *c)
 {
-    struct walk x = {.l = c->loops, .lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(c->spec->dtype))};
+    struct walk x = {.l = c->loops,
+                     .lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(c->spec->dtype)),
+                     .remembered = remembered_elements(c),
+                     .length = c->spec->max_length};
     walk(&x, &c->loops->body);
 }

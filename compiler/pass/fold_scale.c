@@ -1,6 +1,7 @@
-/* Moves a constant factor of an inner product into an operand: (q . k) * c becomes (q * c) . k. The operand, usually
-   the queries, has only run-time axes of the output. So the constant multiplies each element of a query, not each
-   pair. */
+/* Moves factors of an inner product into an operand: (q . k) * c becomes (q * c) . k. The operand, usually the queries,
+   has only run-time axes of the output. So c multiplies each element of a query, not each pair.
+   - c is a constant in all maps that read the inner product.
+   - If one map reads it, c may also depend on the query and its head, as in (q . k) * scale[h] * log(i + 1.0). */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -78,6 +79,133 @@ static struct value scaled(struct graph *g, const struct ref *r, double factor)
     return times;
 }
 
+/* ---- factors that depend on the query ---- */
+
+/* A map that reads an inner product as operand number `own`, and the axes along which a factor may vary, as bits. */
+struct scaled_map {
+    const struct graph *g;
+    const struct value *map;
+    int own;
+    uint32_t axes;
+};
+
+/* Whether e has one value for all keys. */
+static bool of_query(const struct scaled_map *x, const struct expr *e)
+{
+    switch ((int)e->op) {
+    case EXPR_OPERAND: return e->integer != x->own && !(ref_axes(&x->map->operand[e->integer]) & ~x->axes);
+    case EXPR_INDEX: return x->axes >> e->integer & 1;
+    case EXPR_ELEMENT:
+    case EXPR_ID:
+    case EXPR_MIN_ID:
+    case EXPR_MAX_ID:
+    case EXPR_ANY_ID:
+    case EXPR_DRAWN:
+    case EXPR_RANDOM: return false;
+    default: break;
+    }
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (!of_query(x, e->arg[k])) return false;
+    return true;
+}
+
+/* Whether e is the inner product times a factor of the query. Sets *factor, or leaves it NULL if e is the inner product
+   itself. */
+static bool is_scaled(const struct scaled_map *x, const struct expr *e, const struct expr **factor)
+{
+    struct module *const m = x->g->module;
+    if (e->op == EXPR_OPERAND) return e->integer == x->own;
+    if (e->op != EXPR_MUL && e->op != EXPR_DIV) return false;
+    for (int k = 0; k < (e->op == EXPR_MUL ? 2 : 1); k++) {
+        const struct expr *const f = e->arg[1 - k];
+        if (!of_query(x, f) || !is_scaled(x, e->arg[k], factor)) continue;
+        if (e->op == EXPR_DIV)
+            *factor = expr_make(m, EXPR_DIV, *factor ? *factor : expr_real(m, 1), f, NULL);
+        else
+            *factor = *factor ? expr_make(m, EXPR_MUL, *factor, f, NULL) : f;
+        return true;
+    }
+    return false;
+}
+
+/* Returns the largest part of e that is_scaled, or NULL. */
+static const struct expr *scaled_part(const struct scaled_map *x, const struct expr *e, const struct expr **factor)
+{
+    *factor = NULL;
+    if (is_scaled(x, e, factor)) return e;
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        const struct expr *const found = scaled_part(x, e->arg[k], factor);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* Sets *x to the only map that reads value v. Returns false if there are several readers, or another one. */
+static bool only_reader(const struct graph *g, int v, struct scaled_map *x)
+{
+    int readers = 0;
+    for (int w = 0; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++) {
+            if (g->value[w].operand[k].of != v) continue;
+            *x = (struct scaled_map){g, &g->value[w], k, 0};
+            readers++;
+        }
+    return readers == 1 && x->map->op == GRAPH_MAP;
+}
+
+/* Makes `times`, the map of an operand times a constant, multiply by `factor` of the reader's map instead. Returns
+   false if there is no room for the operands. */
+static bool take_factor(const struct scaled_map *x, struct value *times, const struct expr *factor)
+{
+    struct module *const m = x->g->module;
+    const struct expr *with[MAX_OPERANDS];
+    for (int k = 0; k < x->map->operands; k++) {
+        const bool used = expr_uses(factor, expr_leaf(m, EXPR_OPERAND, k));
+        const int number = used ? graph_operand(times, &x->map->operand[k]) : 0;
+        if (number < 0) return false;
+        with[k] = expr_leaf(m, EXPR_OPERAND, number);
+    }
+    times->expr = expr_make(m, EXPR_MUL, expr_leaf(m, EXPR_OPERAND, 0), expr_bind(m, factor, with), NULL);
+    return true;
+}
+
+/* Whether v has elements for pairs: it has a sequence that its operand number `side` lacks. */
+static bool of_pairs(const struct graph *g, const struct value *v, int side)
+{
+    for (int k = 0; k < v->rank; k++)
+        if (axis_is_sequence(&g->module->axis[v->axes[k]]) && !ref_uses_axis(&v->operand[side], v->axes[k]))
+            return true;
+    return false;
+}
+
+/* Moves the factor of inner product v that depends on the query into operand number `side`. Returns whether there is
+   one. */
+static bool fold_factor(struct graph *g, int v, int side)
+{
+    struct module *const m = g->module;
+    struct scaled_map x;
+    const struct expr *factor;
+    if (!of_pairs(g, &g->value[v], side) || !only_reader(g, v, &x)) return false;
+    const struct value *const out = &g->value[g->output[0].value];
+    struct value times = scaled(g, &g->value[v].operand[side], 1);
+    for (int k = 0; k < times.rank; k++)
+        if (value_has_axis(out, times.axes[k]) && value_has_axis(&g->value[v], times.axes[k]))
+            x.axes |= UINT32_C(1) << times.axes[k];
+    const struct expr *const leaf = expr_leaf(m, EXPR_OPERAND, x.own), *const found = scaled_part(&x, x.map->expr,
+                                                                                                  &factor);
+    if (!found || !factor || factor->op == EXPR_REAL || uses_elsewhere(x.map->expr, leaf, found) ||
+        !take_factor(&x, &times, factor))
+        return false;
+    const int w = (int)(x.map - g->value);
+    struct value product = g->value[v];
+    g->value[w].expr = expr_replace(m, x.map->expr, found, leaf);
+    graph_insert(g, w, times); /* before the map, because the factor's operands may come after the inner product */
+    product.operand[side] = graph_ref(g, w, NULL);
+    graph_insert(g, w + 1, product);
+    g->value[w + 2].operand[x.own].of = w + 1;
+    return true;
+}
+
 void pass_fold_scale(struct compilation *c)
 {
     struct graph *g = c->graph;
@@ -86,7 +214,8 @@ void pass_fold_scale(struct compilation *c)
         if (g->value[v].op != GRAPH_CONTRACT || g->value[v].where || graph_is_output(g, v)) continue;
         double factor = common_factor(g, v);
         const int side = outside_sum(g, &g->value[v].operand[0]) ? 0 : outside_sum(g, &g->value[v].operand[1]) ? 1 : -1;
-        if (factor == 1 || side < 0 || of_stored(c, &g->value[v])) continue;
+        if (side < 0 || of_stored(c, &g->value[v])) continue;
+        if (fold_factor(g, v, side) || factor == 1) continue;
         for (int w = v + 1; w < g->values; w++)
             for (int k = 0; k < g->value[w].operands; k++) {
                 const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);

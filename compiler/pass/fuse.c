@@ -123,7 +123,7 @@ static bool needs_more(const struct loops *l, const struct stmt *a, const struct
     return false;
 }
 
-static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
+bool merge_maps(struct loops *l, struct stmt *a, const struct stmt *b)
 {
     if (!stmt_same_nest(a, b) || across_lanes(a) || across_lanes(b) || !independent(a, b) || needs_more(l, a, b) ||
         needs_more(l, b, a) || a->assigns + b->assigns > MAX_ASSIGNS ||
@@ -148,8 +148,7 @@ static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
     return true;
 }
 
-/* Whether a and b can be exchanged. They have no body, and neither writes an array that the other touches. */
-static bool exchangeable(const struct stmt *a, const struct stmt *b)
+bool exchangeable_statements(const struct stmt *a, const struct stmt *b)
 {
     if (a->body || b->body) return false;
     for (int k = 0; k < a->assigns; k++)
@@ -164,7 +163,7 @@ static bool move_down(struct stmt **at)
 {
     struct stmt *s = *at, *last = NULL;
     for (struct stmt *t = s->next; t && !stmt_same_nest(s, t); t = t->next) {
-        if (!exchangeable(s, t)) return false;
+        if (!exchangeable_statements(s, t)) return false;
         last = t;
     }
     if (!last || !last->next) return false;
@@ -183,7 +182,7 @@ static void walk(struct loops *l, struct stmt **body)
         walk(l, &s->body);
     }
     for (struct stmt **at = body; *at;)
-        if (!((*at)->next && merge(l, *at, (*at)->next)) && !move_down(at)) at = &(*at)->next;
+        if (!((*at)->next && merge_maps(l, *at, (*at)->next)) && !move_down(at)) at = &(*at)->next;
 }
 
 /* Removes arrays that no statement touches. */

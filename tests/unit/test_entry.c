@@ -84,6 +84,7 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 
 #define WAITS PHASES
 #define FOLD_GROUPS 16
+#define REMEMBERS 2
 #include "compiler/emit/embedded/kernel.c"
 
 static unsigned char *workspace_end; /* the end of the current call's workspace */
@@ -262,11 +263,42 @@ static void sixteen_bits(void)
 }
 #endif
 
+/* A thread that asks for tiles of differences in any order finds each element computed for its head, in its memory. */
+static void remembered_elements(void)
+{
+    enum { ROOM = 200, EXTENT = 40, MEMORY = ROOM + EXTENT };
+    static int64_t memory[MEMORY]; /* head * 1000 + difference */
+    unsigned state = 1;
+    for (int64_t all = ROOM / 2; all <= 4 * ROOM; all += ROOM) {
+        struct remembered known[2] = {{0, 0, -1000, 1000}, {0, 0, -1000, 1000}};
+        forget(&(struct version){.remembered = 1, .remembers = {sizeof *known}}, (unsigned char *)known);
+        CU_ASSERT(known[0].head == 0 && known[1].head == -1);
+        struct remembered *const r = &known[1];
+        int64_t computed = 0;
+        for (int k = 0; k < 2000; k++) {
+            const int64_t head = k / 500, spread = all - EXTENT;
+            state = state * 1664525 + 1013904223;
+            const int64_t from = spread > 0 ? -all / 2 + (int64_t)(state >> 8) % spread : -all / 2;
+            recall(r, head, from, from + EXTENT, -all / 2, all, ROOM);
+            CU_ASSERT_FATAL(from >= r->base && from + EXTENT <= r->base + MEMORY);
+            for (int above = 0; above < 2; above++)
+                for (int64_t x = above ? r->to : from, end = above ? from + EXTENT : r->from; x < end;
+                     x++, computed++) {
+                    CU_ASSERT_FATAL(x >= r->base && x < r->base + MEMORY);
+                    memory[x - r->base] = head * 1000 + x;
+                }
+            extend_known(r, from, from + EXTENT);
+            for (int64_t x = from; x < from + EXTENT; x++) CU_ASSERT_FATAL(memory[x - r->base] == head * 1000 + x);
+        }
+        if (all <= ROOM) CU_ASSERT(computed <= 4 * all);
+    }
+}
+
 int main(void)
 {
     static const struct unit_test tests[] = {
         {"entry/each_task_once", each_task_once},     {"entry/errors", errors},
-        {"entry/workspace_serves", workspace_serves},
+        {"entry/workspace_serves", workspace_serves}, {"entry/remembered_elements", remembered_elements},
 #if IDS
         {"entry/ids_in_order", ids_in_order},         {"entry/listed", listed},
 #endif

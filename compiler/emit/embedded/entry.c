@@ -35,6 +35,10 @@ struct version {
     int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
 #endif
 #endif
+#if REMEMBERS
+    int remembered; /* the number of strips that a thread remembers, which are at these places in its workspace */
+    size_t remembers[REMEMBERS];
+#endif
 #if IN_ORDER
     int in_order; /* tiles of a head add to shared sums in order */
 #endif

@@ -223,6 +223,29 @@ INLINE void synchronise(const struct part *part)
 }
 
 #endif
+#if REMEMBERS
+/* A thread has the elements of the differences from <= x < to of head `head` of a strip. The memory begins with
+   difference `base`. */
+struct remembered {
+    int64_t head, base, from, to;
+};
+/* Makes the strip ready for the differences from <= x < to of a head. Forgets all elements if they are of another
+   head, or of differences far away. The call has `all` differences, from `lowest` on, and the memory has room for
+   `room`. */
+INLINE void recall(struct remembered *r, int64_t head, int64_t from, int64_t to, int64_t lowest, int64_t all,
+    int64_t room)
+{
+    const int64_t far = to - from;
+    if (r->head == head && from >= r->base && to <= r->base + room && from <= r->to + far && r->from <= to + far) return;
+    *r = (struct remembered){head, all <= room ? lowest : from - room / 2, from, from};
+}
+INLINE void extend_known(struct remembered *r, int64_t from, int64_t to)
+{
+    r->from = min(r->from, from);
+    r->to = max(r->to, to);
+}
+
+#endif
 #if FADES
 enum { NORM_LANES = 16 }; /* sums that are computed side by side, because a compiler may not reorder a single sum */
 INLINE double larger_square(double max, REAL square) /* NaN if a square is not finite */

@@ -38,6 +38,14 @@ struct work {
 #endif
 };
 
+#if REMEMBERS
+/* Makes a thread's strips empty, because its workspace has the numbers of an earlier call. */
+INLINE void forget(const struct version *v, unsigned char *own)
+{
+    for (int k = 0; k < v->remembered; k++) ((struct remembered *)(void *)(own + v->remembers[k]))->head = -1;
+}
+
+#endif
 /* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
    library. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
@@ -100,6 +108,9 @@ static void work_in_order(void *work)
     unsigned char *const own = w->workspace + (size_t)take_number(w) * w->bytes;
     struct call by_itself = *call;
     by_itself.progress = NULL;
+#if REMEMBERS
+    forget(this, own);
+#endif
     for (int64_t unit; (unit = take_task(w)) < w->job->tasks;) {
         if (unit < alone) {
             for (int64_t tile = 0; tile < tiles; tile++) this->rows(&by_itself, unit * tiles + tile, own);
@@ -136,6 +147,9 @@ static void work_on(void *work)
 #endif
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct version *const this = job->this;
+#if REMEMBERS
+        forget(this, own);
+#endif
 #if PHASES
         part.shared = own + this->own;
         part.slots = part.shared + this->shared;

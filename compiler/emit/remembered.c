@@ -1,0 +1,97 @@
+/* Prints tiles that a thread remembers (array.remembered in ir/ir.h): strips with one element for each difference of
+   positions. Before a tile of pairs, the thread fills in only the elements that it has not computed for this head. */
+#include "printer.h"
+
+#include <string.h>
+
+const struct array *emit_remembered(const struct emitter *x, const struct stmt *s)
+{
+    const struct array *const a = s->assigns == 1 && !s->body ? &x->l->array[s->assign[0].to.of] : NULL;
+    return a && a->remembered ? a : NULL;
+}
+
+int emit_remembered_tiles(const struct loops *l, int64_t offset[MAX_REMEMBERED])
+{
+    int count = 0;
+    for (int a = 0; a < l->arrays; a++)
+        if (l->array[a].remembered && count < MAX_REMEMBERED) offset[count++] = l->array[a].offset;
+    return count;
+}
+
+bool emit_any_remembers(const struct compilation *const *c, int compilations)
+{
+    int64_t offset[MAX_REMEMBERED];
+    for (int k = 0; k < compilations; k++)
+        if (emit_remembered_tiles(c[k]->loops, offset) > 0) return true;
+    return false;
+}
+
+/* Adds the axes whose indices e reads to *axes, as bits. The position of the first query counts in *starts. */
+static void note_axes(const struct expr *e, uint32_t *axes, const struct expr **starts)
+{
+    if (e->op == EXPR_INDEX) *axes |= UINT32_C(1) << e->integer;
+    if (e->op == EXPR_START) {
+        *starts = e;
+        return;
+    }
+    for (int k = 0; k < expr_arity(e->op); k++) note_axes(e->arg[k], axes, starts);
+}
+
+/* Returns C for a number of all that the elements of the strip depend on, besides the difference. */
+static const char *head_of(const struct emitter *x, const struct stmt *s)
+{
+    static const enum size_source outer[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_HEADS};
+    uint32_t axes = 0;
+    const struct expr *start = NULL;
+    for (int k = 0; k < s->operands; k++)
+        for (int n = 0; n < s->operand[k].rank; n++) note_axes(s->operand[k].sub[n], &axes, &start);
+    if (s->op == LOOPS_MAP) note_axes(s->assign[0].expr, &axes, &start);
+    const char *made = NULL;
+    for (size_t k = 0; k < sizeof outer / sizeof *outer; k++)
+        for (int a = 0; a < x->m->axes; a++) {
+            const bool of_start = start && start->arg[0]->op == EXPR_INDEX && start->arg[0]->integer == a;
+            if (x->m->axis[a].source != outer[k] || (!(axes >> a & 1) && !of_start)) continue;
+            const char *const index = axes >> a & 1 ? x->m->axis[a].name
+                                                    : arena_printf(x->m->arena, "(call->p.query_start ? %s : 0)",
+                                                                   x->m->axis[a].name);
+            const char *const times = made ? arena_printf(x->m->arena, strchr(made, '+') ? "(%s) * %s" : "%s * %s",
+                                                          made, emit_size(x->m, a))
+                                           : NULL;
+            made = times ? arena_printf(x->m->arena, "%s + %s", times, index) : index;
+        }
+    return made ? made : "0";
+}
+
+void emit_recall(struct emitter *x, const struct stmt *s)
+{
+    const struct array *const a = emit_remembered(x, s);
+    if (!a) return;
+    const char *const name = emit_local(x, a->name), *const lane = x->m->axis[a->lane].name,
+                      *const other = x->m->axis[a->other].name, *const stored = emit_stored(a->dtype);
+    const long long extent = (long long)x->m->axis[a->axes[0]].extent;
+    emit_line(x, "/* the elements of %s that this thread has for the head */", name);
+    emit_line(x, "const int64_t %s_first = %s0 - %s1 + 1;", name, lane, other);
+    emit_line(x, "recall(%s_known, %s, %s_first, %s_first + %lld, 1 - %s, %s + %s + %lld, %lld);", name, head_of(x, s),
+              name, name, extent, emit_size(x->m, a->other), emit_size(x->m, a->lane), emit_size(x->m, a->other),
+              extent, (long long)a->remembered);
+    emit_line(x, "%s *const %s = %s_kept + (%s_first - %s_known->base);", stored, name, name, name, name);
+}
+
+void emit_missing(struct emitter *x, const struct stmt *s, void (*print)(struct emitter *x, const struct stmt *s))
+{
+    const struct array *const a = emit_remembered(x, s);
+    const char *const name = emit_local(x, a->name), *const axis = x->m->axis[a->axes[0]].name;
+    const long long extent = (long long)x->m->axis[a->axes[0]].extent;
+    emit_line(x,
+              "for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */");
+    x->indent += 4;
+    emit_line(x, "const int64_t %s0 = above ? %s_known->to - %s_first : 0;", axis, name, name);
+    emit_line(x, "const int64_t %s1 = above ? %lld : %s_known->from - %s_first;", axis, extent, name, name);
+    emit_line(x, "if (%s0 >= %s1) continue;", axis, axis);
+    x->cut[a->axes[0]] = true;
+    print(x, s);
+    x->cut[a->axes[0]] = false;
+    x->indent -= 4;
+    emit_line(x, "}");
+    emit_line(x, "extend_known(%s_known, %s_first, %s_first + %lld);", name, name, name, extent);
+}
