@@ -147,17 +147,59 @@ def state_space_model(folder):
 
 
 @case
+def single_tokens(folder):
+    """Tests the replaced functions for one token of Qwen3-Next, Kimi Linear and Mamba-2, which need a state."""
+    from transformers.models.kimi_linear import modeling_kimi_linear as kimi
+    from transformers.models.mamba2 import modeling_mamba2 as mamba
+    from transformers.models.qwen3_next import modeling_qwen3_next as qwen
+
+    from attnc import _model_token
+
+    def never(*_, **__):
+        raise Failure('a token is computed by the function of transformers')
+    torch.manual_seed(0)
+    for module, name, heads, gates in (qwen, 'torch_recurrent_gated_delta_rule', 2, ()), (
+            kimi, 'recurrent_kimi_delta_attention', 4, (8,)):
+        attnc.transformers.recurrent.extend(module)
+        ours, state = getattr(module, name), torch.randn(2, 4, 8, 6)
+        for dtype, normalises in (torch.float32, True), (torch.float32, False), (torch.bfloat16, True):
+            given = [torch.randn(shape).to(dtype) for shape in ((2, 1, heads, 8), (2, 1, heads, 8), (2, 1, 4, 6))]
+            given += [-torch.rand(2, 1, 4, *gates), torch.rand(2, 1, 4)]
+            words, before = dict(output_final_state=True, use_qk_l2norm_in_kernel=normalises), state.clone()
+            alone = _model_token.delta(never, bool(gates))
+            right, made = (f(*given, initial_state=state, **words) for f in (ours.__wrapped__, alone))
+            check(made[0].dtype == dtype and torch.equal(state, before), name + ' changes its arguments')
+            near(right[0].float(), made[0].float(), name, 1e-5 if dtype == torch.float32 else 0.01)
+            near(right[1], made[1], name + ', state', 1e-5)
+            state.requires_grad_()
+            check(ours(*given, initial_state=state, **words)[1].requires_grad, name + ' has no gradient')
+            state.requires_grad_(False)
+    attnc.transformers.recurrent.extend(mamba)
+    ours = mamba.mamba2_selective_state_update
+    given = [torch.randn(2, 4, 6), torch.randn(2, 4, 1).expand(2, 4, 6), (-torch.rand(4, 1, 1)).expand(4, 6, 8),
+             torch.randn(2, 2, 8), torch.randn(2, 2, 8)]
+    more = dict(D=torch.randn(4, 1).expand(4, 6), dt_bias=torch.randn(4, 1).expand(4, 6), dt_softplus=True)
+    states = [state := torch.randn(2, 4, 6, 8), state.clone()]
+    right, made = (f(s, *given, z=torch.ones(2, 4, 6), **more)
+                   for f, s in zip((ours.__wrapped__, _model_token.space(never, False)), states))
+    near(right, made, 'Mamba-2', 1e-5)
+    near(*states, 'Mamba-2, state', 1e-5)
+
+
+@case
 def models_with_recurrences(folder):
     """Prompts that are long enough for kernels: logits, gradients, and tokens after the prompt."""
     from transformers.models.kimi_linear import modeling_kimi_linear as kimi
     from transformers.models.qwen3_next import modeling_qwen3_next as qwen
 
-    for name, module, function in (('Qwen3Next', qwen, 'torch_chunk_gated_delta_rule'),
-                                   ('KimiLinear', kimi, 'chunk_kimi_delta_attention')):
+    for name, module, *functions in (
+            ('Qwen3Next', qwen, 'torch_chunk_gated_delta_rule', 'torch_recurrent_gated_delta_rule'),
+            ('KimiLinear', kimi, 'chunk_kimi_delta_attention', 'recurrent_kimi_delta_attention')):
         attnc.transformers.recurrent.extend(module)
-        ours, long, made = getattr(module, function), {'input_ids': ids(2, 150)}, []
-        for kind, used in ('eager', ours.__wrapped__), ('attnc', ours):
-            setattr(module, function, used)
+        ours, long, made = [getattr(module, function) for function in functions], {'input_ids': ids(2, 150)}, []
+        for kind in 'eager', 'attnc':
+            for function, used in zip(functions, ours):
+                setattr(module, function, used.__wrapped__ if kind == 'eager' else used)
             model = model_of(name, kind)
             made.append((*outputs(model, name, {**long, 'use_cache': False}, True), tokens(model, long, 16)))
         near(made[0][0], made[1][0], name)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from . import _model_token
 from ._compiler import Source
 from ._model_call import run, run_differentiable
 from ._traits import recurrent_spec
@@ -142,11 +143,14 @@ def _space(original: Callable[..., Any], _: bool) -> Callable[..., Any]:
 # {function of a modeling module: (what makes its replacement, whether each element of a key has its own decay)}
 _REPLACED: Dict[str, Tuple[Callable[..., Any], bool]] = {
     "torch_chunk_gated_delta_rule": (_delta, False), "chunk_kimi_delta_attention": (_delta, True),
-    "mamba2_chunk_scan": (_space, False)}
+    "mamba2_chunk_scan": (_space, False), "torch_recurrent_gated_delta_rule": (_model_token.delta, False),
+    "recurrent_kimi_delta_attention": (_model_token.delta, True),
+    "mamba2_selective_state_update": (_model_token.space, False)}
 
 
 def extend(module: Any) -> None:
-    """Lets the layers of a modeling module use kernels, for prompts and for training."""
+    """Lets the layers of a modeling module use kernels for prompts and for training, and fewer passes over the state for
+    single tokens."""
     for name, (replacement, by_element) in _REPLACED.items():
         original: Any = getattr(module, name, None)
         if original is None or getattr(original, "of_attnc", False):
