@@ -1187,8 +1187,8 @@ TARGET_v4 APART void deltanet_softmax_few_queries_v4(const struct call *call, in
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -1471,8 +1471,8 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
                    solution[j][e]) */
                 dot8_v4(t_key1 - t_key0, weight, key_scale, rest, solution);
                 /* corrected = solution */
-                for (int64_t e = 0; e < 64; e++)
-                    for (int64_t j = 0; j < j1 - j0; j++)
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t e = 0; e < 64; e++)
                         corrected[(j0 + j) * corrected_row + e] = solution[j * 64 + e];
             }
         }
@@ -2462,8 +2462,8 @@ TARGET_v3 APART void deltanet_softmax_few_queries_v3(const struct call *call, in
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -2753,8 +2753,8 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
                    solution[j][e]) */
                 dot8_v3(t_key1 - t_key0, weight, key_scale, rest, solution);
                 /* corrected = solution */
-                for (int64_t e = 0; e < 64; e++)
-                    for (int64_t j = 0; j < j1 - j0; j++)
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t e = 0; e < 64; e++)
                         corrected[(j0 + j) * corrected_row + e] = solution[j * 64 + e];
             }
         }
@@ -3731,8 +3731,8 @@ APART void deltanet_softmax_few_queries_any(const struct call *call, int64_t tas
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -4023,8 +4023,8 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
                    solution[j][e]) */
                 dot8_any(t_key1 - t_key0, weight, key_scale, rest, solution);
                 /* corrected = solution */
-                for (int64_t e = 0; e < 64; e++)
-                    for (int64_t j = 0; j < j1 - j0; j++)
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t e = 0; e < 64; e++)
                         corrected[(j0 + j) * corrected_row + e] = solution[j * 64 + e];
             }
         }

@@ -561,60 +561,55 @@ TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, floa
     dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v4 APART void dot9_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
 }
-TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
+TARGET_v4 APART void dot11_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/1, /*factor=*/NULL);
+}
+TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/1, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot13_v4(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
     int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     solve_v4(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
-TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot16_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
-}
-TARGET_v4 APART void dot17_v4(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1159,72 +1154,69 @@ TARGET_v4 static void
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
+    float *const query_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
     float *const query_scale = (float *)(void *)(work + 24704); /* [j: 32] */
-    float *const query_features = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
-    float *const score = (float *)(void *)(work + 33024); /* [t_key: 32, j: 32] */
-    float *const key_features_turned = (float *)(void *)(work + 37120); /* [d: 64, j: 32] */
-    float *const weight_2 = (float *)(void *)(work + 37120); /* [t_key: 32, j: 32] */
-    float *const key = (float *)(void *)(work + 41216); /* [j: 32, f: 64] */
+    float *const query_features_2 = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
+    float *const score = (float *)(void *)(work + 33024); /* [j: 32, t_key: 32] */
+    float *const weight_2 = (float *)(void *)(work + 37120); /* [j: 32, t_key: 32] */
+    float *const query = (float *)(void *)(work + 41216); /* [f: 64, j: 32] */
     float *const sum_from_state = (float *)(void *)(work + 49408); /* [j: 32, e: 64] */
     float *const query_scale_2 = (float *)(void *)(work + 57600); /* [t_key: 32] */
-    float *const key_features_3 = (float *)(void *)(work + 57728); /* [t_key: 32, f: 64] */
-    float *const query = (float *)(void *)(work + 65920); /* [f: 64, j: 32] */
-    float *const query_2 = (float *)(void *)(work + 41216); /* [f: 64, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(work + 74112); /* [j: 32] */
-    float *const query_sum_4 = (float *)(void *)(work + 65920); /* [i: 32] */
-    float *const score_2 = (float *)(void *)(work + 66048); /* [i: 32, j: 32] */
-    float *const weight_3 = (float *)(void *)(work + 74240); /* [i: 32, j: 32] */
-    float *const key_features_4 = (float *)(void *)(work + 78336); /* [i: 32, d: 64] */
-    float *const score_3 = (float *)(void *)(work + 86528); /* [i: 32, j: 32] */
-    float *const key_features_turned_2 = (float *)(void *)(work + 90624); /* [d: 64, j: 32] */
-    float *const sum = (float *)(void *)(work + 98816); /* [j: 32, e: 64] */
-    float *const sum_2 = (float *)(void *)(work + 107008); /* [j: 32, d: 64] */
-    float *const row_sum = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const corrected = (float *)(void *)(work + 49408); /* [t_key: 32, e: 64] */
+    float *const query_features_4 = (float *)(void *)(work + 57728); /* [f: 64, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 65920); /* [f: 64, j: 32] */
+    float *const query_3 = (float *)(void *)(work + 74112); /* [f: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 82304); /* [j: 32] */
+    float *const kept_share = (float *)(void *)(work + 41216); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 41472); /* [f: 64] */
+    float *const query_sum_4 = (float *)(void *)(work + 41216); /* [i: 32] */
+    float *const score_2 = (float *)(void *)(work + 41344); /* [i: 32, j: 32] */
+    float *const weight_3 = (float *)(void *)(work + 65920); /* [i: 32, j: 32] */
+    float *const score_3 = (float *)(void *)(work + 70016); /* [j: 32, i: 32] */
+    float *const sum = (float *)(void *)(work + 82432); /* [j: 32, e: 64] */
+    float *const query_features_6 = (float *)(void *)(work + 90624); /* [f: 64, i: 32] */
+    float *const sum_2 = (float *)(void *)(work + 98816); /* [d: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(work + 45440); /* [j: 32] */
+    float *const corrected = (float *)(void *)(work + 45568); /* [t_key: 32, e: 64] */
     float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
         call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
-    float *const key_3 = (float *)(void *)(work + 74240); /* [t_key: 32, e: 64] */
-    float *const key_4 = (float *)(void *)(work + 82432); /* [j: 32, e: 64] */
+    float *const key_2 = (float *)(void *)(work + 37120); /* [t_key: 32, e: 64] */
+    float *const key_3 = (float *)(void *)(work + 65920); /* [j: 32, e: 64] */
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const query_3 = (float *)(void *)(work + 24704); /* [t_key: 32] */
-    float *const query_scale_3 = (float *)(void *)(work + 37120); /* [j: 32] */
+    float *const query_4 = (float *)(void *)(work + 24704); /* [t_key: 32] */
+    float *const query_scale_3 = (float *)(void *)(work + 45312); /* [j: 32] */
     float *const dbeta_array = call->dbeta_array ? call->dbeta_array + (b * kv_heads + g) * members * n_k : NULL;
-    float *const score_4 = (float *)(void *)(work + 37120); /* [t_key: 32, j: 32] */
+    float *const score_4 = (float *)(void *)(work + 45568); /* [t_key: 32, j: 32] */
     float *const weight_6 = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
-    float *const sum_3 = (float *)(void *)(work + 49408); /* [t_key: 32, d: 64] */
+    float *const sum_3 = (float *)(void *)(work + 65920); /* [d: 64, t_key: 32] */
+    float *const weight_6_turned = (float *)(void *)(work + 28800); /* [j: 32, t_key: 32] */
     float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g *
         call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const sum_4 = (float *)(void *)(work + 49408); /* [j: 32, d: 64] */
+    float *const sum_4 = (float *)(void *)(work + 65920); /* [d: 64, j: 32] */
     float *const query_sum_5 = (float *)(void *)(work + 16512); /* [j: 32] */
     float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + b * call->linear_part_3_at.batch + g *
         call->linear_part_3_at.head : NULL;
     const int64_t linear_part_3_row = call->linear_part_3_at.row;
-    float *const weight_7 = (float *)(void *)(work + 16384); /* [t_key: 32, j: 32] */
-    float *const row_sum_2 = (float *)(void *)(work + 20480); /* [t_key: 32] */
+    float *const row_sum_2 = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
     float *const row_sum_3 = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
-    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const query_sum_6 = (float *)(void *)(work + 16384); /* [i: 32] */
-    float *const key_features_7 = (float *)(void *)(work + 16512); /* [i: 32, d: 64] */
-    float *const key_features_8 = (float *)(void *)(work + 24704); /* [i: 32, f: 64] */
-    float *const k_tile = (float *)(void *)(work + 115200); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 123392); /* [j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(work + 123520); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 131712); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 131840); /* [j: 32] */
-    float *const key_turned = (float *)(void *)(work + 74240); /* [f: 64, j: 32] */
-    float *const q_tile = (float *)(void *)(work + 74240); /* [d: 64, i: 32] */
-    float *const corrected_turned = (float *)(void *)(work + 82432); /* [e: 64, t_key: 32] */
-    float *const sum_2_turned = (float *)(void *)(work + 16640); /* [d: 64, j: 32] */
-    float *const sum_4_turned = (float *)(void *)(work + 24832); /* [d: 64, j: 32] */
-    float *const weight_7_turned = (float *)(void *)(work + 20608); /* [j: 32, t_key: 32] */
-    float *const q_tile_2 = (float *)(void *)(work + 16512); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 107008); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 115200); /* [j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(work + 115328); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 123520); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 123648); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 123776); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 45568); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 45696); /* [i: 32] */
+    float *const score_2_turned = (float *)(void *)(work + 65920); /* [j: 32, i: 32] */
+    float *const weight_5_turned = (float *)(void *)(work + 41216); /* [i: 32, j: 32] */
+    float *const corrected_turned = (float *)(void *)(work + 65920); /* [e: 64, t_key: 32] */
+    float *const score_4_turned = (float *)(void *)(work + 16512); /* [j: 32, t_key: 32] */
+    float *const score_4_turned_2 = (float *)(void *)(work + 16384); /* [j: 32, t_key: 32] */
+    float *const weight_8_turned = (float *)(void *)(work + 16512); /* [t_key: 32, j: 32] */
     for (int64_t m = 0; m < members; m++) {
         /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
@@ -1258,12 +1250,12 @@ TARGET_v4 static void
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                         for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
-                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                    log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                    log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
                 for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                     const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                     /* query_sum = 0.0f */
@@ -1286,14 +1278,12 @@ TARGET_v4 static void
                             store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
                         }
                     }
-                    /* key_features = k * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-                            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
-                                const float query_sum_1 = query_sum[j];
-                                store_v4(key_features + j * 64 + d, load_v4(k + (j0 + j) * k_row + d) * ((query_sum_1 ==
-                                    0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_1))));
-                            }
+                    /* query_features = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 query_sum_1 = load_v4(query_sum + j);
+                        const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v4(query_features + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_2);
                         }
                     }
                     /* query_scale = beta_tile */
@@ -1301,99 +1291,116 @@ TARGET_v4 static void
                         store_v4(query_scale + j, load_v4(beta_tile + j));
                     }
                     if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
-                        /* query_features = linear_part_0_tile * query_scale */
+                        /* query_features_2 = linear_part_0_tile * query_scale */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             const vec_v4 query_scale_4 = load_v4(query_scale + j);
                             for (int64_t e = 0; e < 64; e++) {
-                                store_v4(query_features + e * 32 + j, load_v4(linear_part_0_tile + e * 32 + j) *
+                                store_v4(query_features_2 + e * 32 + j, load_v4(linear_part_0_tile + e * 32 + j) *
                                     query_scale_4);
                             }
                         }
                     }
-                    /* key_features_turned = key_features, with zeros beyond the last row */
-                    transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32);
-                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                        for (int64_t d = 0; d < 64; d++) key_features_turned[d * 32 + j] = 0;
-                    /* score[t_key][j] = sum over d of key_features * key_features_turned */
-                    dot7_v4(round_up(j1 - j0, 16), t_key1 - t_key0, key_features, key_features_turned, score);
-                    /* score = score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low -
-                       log_decay_k_low_tile)) * 1.442695f); weight_2 = scor ... */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 log_decay_k_tile_6 = load_v4(log_decay_k_tile + j);
-                        const vec_v4 log_decay_k_low_tile_7 = load_v4(log_decay_k_low_tile + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            const vec_v4 score_5 = load_v4(score + t_key * 32 + j);
-                            const vec_v4 score_new8 = score_5 * exp2_v4(((log_decay_k[(t_key0 + t_key)] -
-                                log_decay_k_tile_6) + (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_7)) *
-                                1.442695f);
-                            store_v4(score + t_key * 32 + j, score_new8);
-                            store_v4(weight_2 + t_key * 32 + j, score_new8 * query_scale[((t_key0 + t_key) - j0)]);
+                    /* score[j][t_key] = sum over d of query_features * query_features */
+                    dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, query_features, query_features, score);
+                    /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                       log_decay_k_low)) * 1.442695f); weight_2 =  ... */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                        const vec_v4 log_decay_k_tile_2_6 = load_v4(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                        const vec_v4 log_decay_k_low_tile_2_7 = load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
+                            j0));
+                        const vec_v4 query_scale_9 = load_v4(query_scale + ((t_key0 + t_key) - j0));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v4 score_5 = load_v4(score + j * 32 + t_key);
+                            const vec_v4 score_new8 = score_5 * exp2_v4(((log_decay_k_tile_2_6 - log_decay_k[(j0 + j)])
+                                + (log_decay_k_low_tile_2_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                            store_v4(score + j * 32 + t_key, score_new8);
+                            store_v4(weight_2 + j * 32 + t_key, score_new8 * query_scale_9);
                         }
                     }
-                    /* key = key_features * exp2(((log_decay_chunk - log_decay_k) + (log_decay_chunk_low -
-                       log_decay_k_low)) * 1.442695f) */
-                    const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                    const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                    /* query = query_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                       log_decay_k_low_tile_2)) * 1.442695f) */
+                    const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
                         n_k - 1), 0)];
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t f = 0; f < 64; f += 16) {
-                            store_v4(key + j * 64 + f, load_v4(key_features + j * 64 + f) * exp2f(((log_decay_chunk_9 -
-                                log_decay_k[(j0 + j)]) + (log_decay_chunk_low_10 - log_decay_k_low[(j0 + j)])) *
-                                1.442695f));
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_12 = exp2_v4(((log_decay_chunk_10 - load_v4(log_decay_k_tile_2 + j)) +
+                            (log_decay_chunk_low_11 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_v4(query + f * 32 + j, load_v4(query_features + f * 32 + j) * t_12);
                         }
                     }
-                    /* sum_from_state[j][e] = sum over f of key * state */
-                    dot8_v4(j1 - j0, key, state, sum_from_state);
+                    /* sum_from_state[j][e] = sum over f of query * state */
+                    dot1_v4(j1 - j0, query, state, sum_from_state);
                     /* query_scale_2 = 1.0f */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                         store_v4(query_scale_2 + t_key, splat_v4(1.0f));
                     }
-                    /* key_features_3 = (key_features * select((lo() / 32) == 0, 1.0f,
-                       exp2(((log_decay_k - log_decay_chunk) + (log_decay_k_low - log_d ... */
-                    const int t_11 = (j0 / 32) == 0;
-                    const float log_decay_chunk_12 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                    const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                    const float t_14 = exp2f(((log_decay_chunk_12 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
-                        0)]) + (log_decay_chunk_low_13 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                    /* query_features_4 = (query_features * select((lo() / 32) == 0, 1.0f,
+                       exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_ ... */
+                    const int t_13 = (j0 / 32) == 0;
+                    const float log_decay_chunk_14 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_15 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                    const float t_17 = exp2f(((log_decay_chunk_14 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                        0)]) + (log_decay_chunk_low_15 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
                         0)])) * 1.442695f);
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        for (int64_t f = 0; f < 64; f += 16) {
-                            store_v4(key_features_3 + t_key * 64 + f, (load_v4(key_features + ((t_key0 + t_key) - j0) *
-                                64 + f) * (t_11 ? 1.0f : exp2f(((log_decay_k[(t_key0 + t_key)] - log_decay_chunk_12) +
-                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_chunk_low_13)) * 1.442695f))) * t_14);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                        const vec_v4 t_16 = t_13 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + ((t_key0 +
+                            t_key) - j0)) - log_decay_chunk_14) + (load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
+                            j0)) - log_decay_chunk_low_15)) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_v4(query_features_4 + f * 32 + t_key, (load_v4(query_features + f * 32 + ((t_key0 +
+                                t_key) - j0)) * t_16) * t_17);
                         }
                     }
                     if (linear_part_3 || linear_part_5) {
-                        /* query[f][j] = sum over e of state * query_features */
-                        dot9_v4(round_up(j1 - j0, 16), state, query_features, query);
+                        /* query_2[f][j] = sum over e of state * query_features_2 */
+                        dot7_v4(round_up(j1 - j0, 16), state, query_features_2, query_2);
                     }
                     if (linear_part_5) {
                         /* query_sum_3 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             store_v4(query_sum_3 + j, splat_v4(0.0f));
                         }
-                        /* key_turned = key, with zeros beyond the last row */
-                        transpose_v4(key, 64, j1 - j0, 64, key_turned, 32);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                            for (int64_t f = 0; f < 64; f++) key_turned[f * 32 + j] = 0;
                     }
                     if (linear_part_3 || linear_part_5) {
-                        /* query_2 = query * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-                           log_decay_k_low_tile)) * 1.442695f); query ... */
-                        const float log_decay_chunk_16 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        /* query_3 = query_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                           log_decay_k_low_tile_2)) * 1.442695f); ... */
+                        const float log_decay_chunk_19 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                             0)];
-                        const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
                             n_k - 1), 0)];
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const vec_v4 t_18 = exp2_v4(((log_decay_chunk_16 - load_v4(log_decay_k_tile + j)) +
-                                (log_decay_chunk_low_17 - load_v4(log_decay_k_low_tile + j))) * 1.442695f);
+                            const vec_v4 t_21 = exp2_v4(((log_decay_chunk_19 - load_v4(log_decay_k_tile_2 + j)) +
+                                (log_decay_chunk_low_20 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
                             vec_v4 query_sum_3_in = (vec_v4){0};
                             for (int64_t f = 0; f < 64; f++) {
-                                const vec_v4 query_15 = load_v4(query + f * 32 + j);
-                                store_v4(query_2 + f * 32 + j, query_15 * t_18);
-                                query_sum_3_in += query_15 * (-load_v4(key_turned + f * 32 + j));
+                                const vec_v4 query_2_18 = load_v4(query_2 + f * 32 + j);
+                                store_v4(query_3 + f * 32 + j, query_2_18 * t_21);
+                                query_sum_3_in += query_2_18 * (-load_v4(query + f * 32 + j));
                             }
                             store_v4(query_sum_3 + j, load_v4(query_sum_3 + j) + query_sum_3_in);
+                        }
+                    }
+                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) < 0.5f, p ... */
+                    const float t_22 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
+                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+                    const float t_23 = powf(2.7182818f, t_22);
+                    const int t_24 = t_23 < 0.5f;
+                    const float t_25 = t_24 ? t_23 : 1.0f;
+                    const float t_26 = t_24 ? 0.0f : (-expm1f(t_22));
+                    for (int64_t f = 0; f < 64; f += 16) {
+                        store_v4(kept_share + f, splat_v4(t_25));
+                        store_v4(lost_share + f, splat_v4(t_26));
+                    }
+                    /* state = (state * kept_share) - (state * lost_share) */
+                    for (int64_t f = 0; f < 64; f++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                const vec_v4 state_27 = load_v4(state + f * 64 + e);
+                                store_v4(state + f * 64 + e, (state_27 * kept_share[f]) - (state_27 * lost_share[f]));
+                            }
                         }
                     }
                     /* sum = 0.0f */
@@ -1406,10 +1413,10 @@ TARGET_v4 static void
                     }
                     if (linear_part_3) {
                         /* sum_2 = 0.0f */
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-                                UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
-                                    store_v4(sum_2 + j * 64 + d, splat_v4(0.0f));
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                    store_v4(sum_2 + d * 32 + j, splat_v4(0.0f));
                                 }
                             }
                         }
@@ -1427,6 +1434,13 @@ TARGET_v4 static void
                         transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+                        for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                            log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+                        /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+                        for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                            log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]
+                                : 0;
                         /* query_sum_4 = 0.0f */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
                             store_v4(query_sum_4 + i, splat_v4(0.0f));
@@ -1439,8 +1453,8 @@ TARGET_v4 static void
                             }
                             for (int64_t d = 0; d < 64; d++) {
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                    const vec_v4 q_tile_19 = load_v4(q_tile + d * 32 + i);
-                                    query_sum_4_in[vector] += q_tile_19 * q_tile_19;
+                                    const vec_v4 q_tile_28 = load_v4(q_tile + d * 32 + i);
+                                    query_sum_4_in[vector] += q_tile_28 * q_tile_28;
                                 }
                             }
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
@@ -1448,97 +1462,141 @@ TARGET_v4 static void
                             }
                         }
                         if (linear_part_3 || linear_part_5) {
-                            /* score_2[i][j] = sum over e of dout * query_features */
-                            dot10_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                query_features, score_2);
+                            /* score_2[i][j] = sum over e of dout * query_features_2 */
+                            dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                query_features_2, score_2);
                         }
-                        /* key_features_4 = (q * select(query_sum_4 == 0.0f, 0.0f,
-                           1.0f / sqrt(query_sum_4))) * 0.125f */
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-                                UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
-                                    const float query_sum_4_20 = query_sum_4[i];
-                                    store_v4(key_features_4 + i * 64 + d, (load_v4(q + m * q_head + (i0 + i) * q_row +
-                                        d) * ((query_sum_4_20 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_4_20)))) *
-                                        0.125f);
+                        if (linear_part_3) {
+                            /* weight_3 = score_2 * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low -
+                               log_decay_k_low_tile_2)) * 1.442695f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const vec_v4 log_decay_k_tile_2_29 = load_v4(log_decay_k_tile_2 + j);
+                                const vec_v4 log_decay_k_low_tile_2_30 = load_v4(log_decay_k_low_tile_2 + j);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_v4(weight_3 + i * 32 + j, load_v4(score_2 + i * 32 + j) *
+                                        exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                        log_decay_k_tile_2_29) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)])
+                                        - log_decay_k_low_tile_2_30)) * 1.442695f));
                                 }
                             }
                         }
-                        /* key_features_turned_2 = key_features, with zeros beyond the last row */
-                        transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned_2, 32);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                            for (int64_t d = 0; d < 64; d++) key_features_turned_2[d * 32 + j] = 0;
-                        /* score_3[i][j] = sum over d of key_features_4 * key_features_turned_2 */
-                        dot7_v4(round_up(j1 - j0, 16), i1 - i0, key_features_4, key_features_turned_2, score_3);
-                        /* weight_3 = score_2 * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                           log_decay_k_low_tile)) * 1.442695f); score_3 =  ... */
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const vec_v4 log_decay_k_tile_21 = load_v4(log_decay_k_tile + j);
-                            const vec_v4 log_decay_k_low_tile_22 = load_v4(log_decay_k_low_tile + j);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v4 t_23 = exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                    log_decay_k_tile_21) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                    log_decay_k_low_tile_22)) * 1.442695f);
-                                store_v4(weight_3 + i * 32 + j, load_v4(score_2 + i * 32 + j) * t_23);
-                                store_v4(score_3 + i * 32 + j, load_v4(score_3 + i * 32 + j) * t_23);
+                        /* q_tile = (q_tile * select(query_sum_4 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_4))) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const vec_v4 query_sum_4_31 = load_v4(query_sum_4 + i);
+                            const vec_v4 t_32 = pick_v4(query_sum_4_31 == 0.0f, splat_v4(0.0f),
+                                1.0f / sqrt_v4(query_sum_4_31));
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_32) * 0.125f);
+                            }
+                        }
+                        /* score_3[j][i] = sum over d of query_features * q_tile */
+                        dot0_v4(round_up(i1 - i0, 16), j1 - j0, query_features, q_tile, score_3);
+                        /* score_3 = score_3 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                           log_decay_k_low)) * 1.442695f) */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const vec_v4 log_decay_q_tile_33 = load_v4(log_decay_q_tile + i);
+                            const vec_v4 log_decay_q_low_tile_34 = load_v4(log_decay_q_low_tile + i);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score_3 + j * 32 + i, load_v4(score_3 + j * 32 + i) *
+                                    exp2_v4(((log_decay_q_tile_33 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_34 -
+                                    log_decay_k_low[(j0 + j)])) * 1.442695f));
                             }
                         }
                         /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_24 = j0 + j + lane_v4;
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_v4(score_3 + i * 32 + j, pick_v4(__builtin_convertvector(t_24 <= ((i0 + i) +
-                                    query_start), mask_v4), load_v4(score_3 + i * 32 + j), splat_v4(0.0f)));
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_35 = (i0 + i + lane_v4) + query_start;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score_3 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_35,
+                                    mask_v4), load_v4(score_3 + j * 32 + i), splat_v4(0.0f)));
                             }
                         }
                         /* sum[j][e] += sum over i of score_3 * dout */
-                        dot11_v4(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
-                        /* key_features_5 = (key_features_4 * select((lo() / 32) == 0, 1.0f,
-                           exp2(((log_decay_q - log_decay_chunk) + (log_decay_q_low - log ... */
-                        const int t_25 = (j0 / 32) == 0;
-                        const float log_decay_chunk_26 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                        const float log_decay_chunk_low_27 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                        const float t_28 = exp2f(((log_decay_chunk_26 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
-                            0)]) + (log_decay_chunk_low_27 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                        dot9_v4(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                        /* query_features_6 = (q_tile * select((lo() / 32) == 0, 1.0f,
+                           exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
+                        const int t_36 = (j0 / 32) == 0;
+                        const float log_decay_chunk_37 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_38 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        const float t_40 = exp2f(((log_decay_chunk_37 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                            0)]) + (log_decay_chunk_low_38 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
                             0)])) * 1.442695f);
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            for (int64_t f = 0; f < 64; f += 16) {
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const vec_v4 t_39 = t_36 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
+                                log_decay_chunk_37) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_38)) *
+                                1.442695f);
+                            for (int64_t f = 0; f < 64; f++) {
+                                store_v4(query_features_6 + f * 32 + i, (load_v4(q_tile + f * 32 + i) * t_39) * t_40);
                             }
                         }
+                        /* state[f][e] += sum over i of query_features_6 * dout */
+                        dot10_v4(i1 - i0, query_features_6, dout + m * dout_head + i0 * dout_row, dout_row, state);
                         if (linear_part_3) {
                             /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_29 = j0 + j + lane_v4;
+                                const ints_v4 t_41 = j0 + j + lane_v4;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_v4(weight_3 + i * 32 + j, pick_v4(__builtin_convertvector(t_29 <= ((i0 + i) +
+                                    store_v4(weight_3 + i * 32 + j, pick_v4(__builtin_convertvector(t_41 <= ((i0 + i) +
                                         query_start), mask_v4), load_v4(weight_3 + i * 32 + j), splat_v4(0.0f)));
                                 }
                             }
-                            /* sum_2[j][d] += sum over i of weight_3 * key_features_4 */
-                            dot12_v4(j1 - j0, i1 - i0, weight_3, key_features_4, sum_2);
+                            /* sum_2[d][j] += sum over i of q_tile * weight_3 */
+                            if (__builtin_expect(!finite_v4(q_tile, 32, 64, i1 - i0),
+                                0)) { /* infinity and NaN affect only queries that see them */
+                                dot11_v4(round_up(j1 - j0, 16), i1 - i0, q_tile, weight_3, sum_2);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    mask_v4 in_region[2] = {0};
+                                    if (finite_v4(q_tile + i * 1, 32, 64, 1)) continue;
+                                    const int64_t t_42 = (i0 + i) + query_start;
+                                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                        in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_42,
+                                            mask_v4);
+                                    }
+                                    add_seen_v4(64, sum_2, 32, q_tile + i * 1, 32, weight_3 + i * 32, in_region,
+                                        j1 - j0);
+                                }
+                            } else
+                                dot12_v4(round_up(j1 - j0, 16), i1 - i0, q_tile, weight_3, sum_2);
                         }
                         if (linear_part_5) {
-                            /* score_3 = score_2 * neg(score_3) */
-                            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                        store_v4(score_3 + i * 32 + j, load_v4(score_2 + i * 32 + j) * (-load_v4(score_3
-                                            + i * 32 + j)));
+                            /* score_2_turned = score_2, with zeros beyond the last row */
+                            transpose_v4(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                                for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
+                            /* score_3 = score_2_turned * neg(score_3) */
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                        store_v4(score_3 + j * 32 + i, load_v4(score_2_turned + j * 32 + i) *
+                                            (-load_v4(score_3 + j * 32 + i)));
                                     }
                                 }
                             }
-                            /* score_3 = select(j <= (i + query_start), score_3, 0.0f); row_sum += score_3 */
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_30 = j0 + j + lane_v4;
-                                vec_v4 row_sum_in = (vec_v4){0};
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const vec_v4 score_3_31 = load_v4(score_3 + i * 32 + j);
-                                    const vec_v4 score_3_new32 = pick_v4(__builtin_convertvector(t_30 <= ((i0 + i) +
-                                        query_start), mask_v4), score_3_31, splat_v4(0.0f));
-                                    store_v4(score_3 + i * 32 + j, score_3_new32);
-                                    row_sum_in += score_3_new32;
+                            /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                const ints_v4 t_43 = (i0 + i + lane_v4) + query_start;
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    store_v4(score_3 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_43,
+                                        mask_v4), load_v4(score_3 + j * 32 + i), splat_v4(0.0f)));
                                 }
-                                store_v4(row_sum + j, load_v4(row_sum + j) + row_sum_in);
+                            }
+                            /* weight_5_turned = score_3, with zeros beyond the last row */
+                            transpose_v4(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32);
+                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                                for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
+                            /* row_sum += weight_5_turned */
+                            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                                vec_v4 row_sum_in[2];
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                    row_sum_in[vector] = (vec_v4){0};
+                                }
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                        row_sum_in[vector] += load_v4(weight_5_turned + i * 32 + j);
+                                    }
+                                }
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                    store_v4(row_sum + j, load_v4(row_sum + j) + row_sum_in[vector]);
+                                }
                             }
                         }
                     }
@@ -1553,177 +1611,206 @@ TARGET_v4 static void
                     }
                     /* corrected[j][e] = query_scale_2[j] * (sum[j][e] - sum over t_key > j of weight_2 *
                        corrected[t_key][e]) */
-                    dot13_v4(j1 - j0, weight_2 + (j1 - j0 - 1) * (1 + 32), -(1), -(32),
+                    dot13_v4(j1 - j0, weight_2 + (j1 - j0 - 1) * (32 + 1), -(32), -(1),
                         query_scale_2 + (j1 - j0 - 1) * (1), -(1), sum + (j1 - j0 - 1) * (64), -(64),
                         corrected + (j1 - j0 - 1) * (64), -(64));
                     if (linear_part_1) {
                         /* linear_part_1 = corrected */
-                        for (int64_t e = 0; e < 64; e++)
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                            for (int64_t e = 0; e < 64; e++)
                                 linear_part_1[(t_key0 + t_key) * linear_part_1_row + e] = corrected[t_key * 64 + e];
                     }
-                    /* key_3 = corrected * query_scale */
+                    /* key_2 = corrected * query_scale */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                                store_v4(key_3 + t_key * 64 + e, load_v4(corrected + t_key * 64 + e) *
+                                store_v4(key_2 + t_key * 64 + e, load_v4(corrected + t_key * 64 + e) *
                                     query_scale[((t_key0 + t_key) - j0)]);
                             }
                         }
                     }
                     if (dv) {
-                        /* key_4 = key_3 */
+                        /* key_3 = key_2 */
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                                    store_v4(key_4 + j * 64 + e, load_v4(key_3 + ((j0 + j) - t_key0) * 64 + e));
+                                    store_v4(key_3 + j * 64 + e, load_v4(key_2 + ((j0 + j) - t_key0) * 64 + e));
                                 }
                             }
                         }
-                        /* dv = key_4 */
-                        for (int64_t e = 0; e < 64; e++)
-                            for (int64_t j = 0; j < j1 - j0; j++)
-                                dv[(j0 + j) * dv_row + e] = key_4[j * 64 + e];
+                        /* dv = key_3 */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            for (int64_t e = 0; e < 64; e++)
+                                dv[(j0 + j) * dv_row + e] = key_3[j * 64 + e];
                     }
                     if (dbeta_array) {
-                        /* query_3 = 0.0f */
+                        /* query_4 = 0.0f */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                            store_v4(query_3 + t_key, splat_v4(0.0f));
+                            store_v4(query_4 + t_key, splat_v4(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
                         transpose_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
-                        /* query_3 += corrected_turned * linear_part_0_tile */
+                        /* query_4 += corrected_turned * linear_part_0_tile */
                         for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                            vec_v4 query_3_in[2];
+                            vec_v4 query_4_in[2];
                             UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                                query_3_in[vector] = (vec_v4){0};
+                                query_4_in[vector] = (vec_v4){0};
                             }
                             for (int64_t e = 0; e < 64; e++) {
                                 UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
                                     t_key += 16) {
-                                    query_3_in[vector] += load_v4(corrected_turned + e * 32 + t_key) *
+                                    query_4_in[vector] += load_v4(corrected_turned + e * 32 + t_key) *
                                         load_v4(linear_part_0_tile + e * 32 + ((t_key0 + t_key) - j0));
                                 }
                             }
                             UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                                store_v4(query_3 + t_key, load_v4(query_3 + t_key) + query_3_in[vector]);
+                                store_v4(query_4 + t_key, load_v4(query_4 + t_key) + query_4_in[vector]);
                             }
                         }
-                        /* query_scale_3 = select(m == 0, query_3, 0.0f) */
-                        const int t_33 = m == 0;
+                        /* query_scale_3 = select(m == 0, query_4, 0.0f) */
+                        const int t_44 = m == 0;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            store_v4(query_scale_3 + j, t_33 ? load_v4(query_3 + ((j0 + j) - t_key0)) : splat_v4(0.0f));
+                            store_v4(query_scale_3 + j, t_44 ? load_v4(query_4 + ((j0 + j) - t_key0)) : splat_v4(0.0f));
                         }
                         /* dbeta_array = query_scale_3 */
                         for (int64_t j = 0; j < j1 - j0; j++)
                             dbeta_array[m * n_k + (j0 + j)] = query_scale_3[j];
                     }
-                    /* key_3 = 0.0f - key_3 */
+                    /* key_2 = 0.0f - key_2 */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                                store_v4(key_3 + t_key * 64 + e, 0.0f - load_v4(key_3 + t_key * 64 + e));
+                                store_v4(key_2 + t_key * 64 + e, 0.0f - load_v4(key_2 + t_key * 64 + e));
                             }
                         }
                     }
                     if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
-                        /* score_4[t_key][j] = sum over e of key_3 * query_features */
-                        dot7_v4(round_up(j1 - j0, 16), t_key1 - t_key0, key_3, query_features, score_4);
+                        /* score_4[t_key][j] = sum over e of key_2 * query_features_2 */
+                        dot14_v4(round_up(j1 - j0, 16), t_key1 - t_key0, key_2, query_features_2, score_4);
                     }
                     if (linear_part_2 || linear_part_3) {
-                        /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low -
-                           log_decay_k_low_tile)) * 1.442695f) */
+                        /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                           log_decay_k_low_tile_2)) * 1.442695f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const vec_v4 log_decay_k_tile_34 = load_v4(log_decay_k_tile + j);
-                            const vec_v4 log_decay_k_low_tile_35 = load_v4(log_decay_k_low_tile + j);
+                            const vec_v4 log_decay_k_tile_2_45 = load_v4(log_decay_k_tile_2 + j);
+                            const vec_v4 log_decay_k_low_tile_2_46 = load_v4(log_decay_k_low_tile_2 + j);
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                                 store_v4(weight_6 + t_key * 32 + j, load_v4(score_4 + t_key * 32 + j) *
-                                    exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_34) +
-                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_35)) * 1.442695f));
+                                    exp2_v4(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_45) +
+                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_46)) * 1.442695f));
                             }
                         }
                         /* weight_6 = select(j < t_key, weight_6, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_36 = j0 + j + lane_v4;
+                            const ints_v4 t_47 = j0 + j + lane_v4;
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_v4(weight_6 + t_key * 32 + j, pick_v4(__builtin_convertvector(t_36 < (t_key0 +
+                                store_v4(weight_6 + t_key * 32 + j, pick_v4(__builtin_convertvector(t_47 < (t_key0 +
                                     t_key), mask_v4), load_v4(weight_6 + t_key * 32 + j), splat_v4(0.0f)));
                             }
                         }
                     }
                     if (linear_part_2) {
-                        /* sum_3[t_key][d] = sum over j of weight_6 * key_features */
-                        dot14_v4(t_key1 - t_key0, j1 - j0, weight_6, key_features, sum_3);
+                        /* weight_6_turned = weight_6, with zeros beyond the last row */
+                        transpose_v4(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                            for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
+                        /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
+                        if (__builtin_expect(!finite_v4(query_features, 32, 64, j1 - j0),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot15_v4(round_up(t_key1 - t_key0, 16), j1 - j0, query_features, weight_6_turned, sum_3);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                mask_v4 in_region[2] = {0};
+                                if (finite_v4(query_features + j * 1, 32, 64, 1)) continue;
+                                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                                    in_region[t_key / 16] = __builtin_convertvector((j0 + j) < (t_key0 + t_key +
+                                        lane_v4), mask_v4);
+                                }
+                                add_seen_v4(64, sum_3, 32, query_features + j * 1, 32, weight_6_turned + j * 32,
+                                    in_region, t_key1 - t_key0);
+                            }
+                        } else
+                            dot16_v4(round_up(t_key1 - t_key0, 16), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-                                UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
-                                    store_v4(sum_3 + t_key * 64 + d, load_v4(sum_3 + t_key * 64 + d));
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
+                                    t_key += 16) {
+                                    store_v4(sum_3 + d * 32 + t_key, load_v4(sum_3 + d * 32 + t_key));
                                 }
                             }
                         }
-                        /* linear_part_2 = sum_3 */
-                        for (int64_t d = 0; d < 64; d++)
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                                linear_part_2[(t_key0 + t_key) * linear_part_2_row + d] = sum_3[t_key * 64 + d];
+                        /* linear_part_2 = sum_3, transposed back */
+                        transpose_out_v4(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
+                            linear_part_2_row);
                     }
                     if (linear_part_3) {
-                        /* sum_4[j][d] = sum over t_key of weight_6 * key_features */
-                        dot15_v4(j1 - j0, t_key1 - t_key0, weight_6, key_features, sum_4);
-                        /* sum_2_turned = sum_2, with zeros beyond the last row */
-                        transpose_v4(sum_2, 64, j1 - j0, 64, sum_2_turned, 32);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                            for (int64_t d = 0; d < 64; d++) sum_2_turned[d * 32 + j] = 0;
-                        /* sum_4_turned = sum_4, with zeros beyond the last row */
-                        transpose_v4(sum_4, 64, j1 - j0, 64, sum_4_turned, 32);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                            for (int64_t d = 0; d < 64; d++) sum_4_turned[d * 32 + j] = 0;
+                        /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
+                        if (__builtin_expect(!finite_v4(query_features, 32, 64, t_key1 - t_key0),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot15_v4(round_up(j1 - j0, 16), t_key1 - t_key0, query_features, weight_6, sum_4);
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                mask_v4 in_region[2] = {0};
+                                if (finite_v4(query_features + t_key * 1, 32, 64, 1)) continue;
+                                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) < (t_key0 + t_key),
+                                        mask_v4);
+                                }
+                                add_seen_v4(64, sum_4, 32, query_features + t_key * 1, 32, weight_6 + t_key * 32,
+                                    in_region, j1 - j0);
+                            }
+                        } else
+                            dot16_v4(round_up(j1 - j0, 16), t_key1 - t_key0, query_features, weight_6, sum_4);
                         /* query_sum_5 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             store_v4(query_sum_5 + j, splat_v4(0.0f));
                         }
-                        /* sum_2_turned = (query_2 + sum_2_turned) + sum_4_turned;
-                           query_sum_5 += sum_2_turned * (k_tile * select(query_sum == 0.0f, 0.0f,  ... */
+                        /* sum_2 = (query_3 + sum_2) + sum_4; query_sum_5 += sum_2 * (k_tile * select(query_sum == 0.0f,
+                           0.0f, neg((1.0f / sqrt(query_sum)) ... */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const vec_v4 query_sum_39 = load_v4(query_sum + j);
-                            const vec_v4 t_40 = sqrt_v4(query_sum_39);
-                            const vec_v4 t_41 = pick_v4(query_sum_39 == 0.0f, splat_v4(0.0f),
-                                (-((1.0f / t_40) * (0.5f / t_40))) / t_40);
+                            const vec_v4 query_sum_50 = load_v4(query_sum + j);
+                            const vec_v4 t_51 = sqrt_v4(query_sum_50);
+                            const vec_v4 t_52 = pick_v4(query_sum_50 == 0.0f, splat_v4(0.0f),
+                                (-((1.0f / t_51) * (0.5f / t_51))) / t_51);
                             vec_v4 query_sum_5_in = (vec_v4){0};
                             for (int64_t d = 0; d < 64; d++) {
-                                const vec_v4 sum_2_turned_37 = load_v4(sum_2_turned + d * 32 + j);
-                                const vec_v4 sum_2_turned_new38 = (load_v4(query_2 + d * 32 + j) + sum_2_turned_37) +
-                                    load_v4(sum_4_turned + d * 32 + j);
-                                store_v4(sum_2_turned + d * 32 + j, sum_2_turned_new38);
-                                query_sum_5_in += sum_2_turned_new38 * (load_v4(k_tile + d * 32 + j) * t_41);
+                                const vec_v4 sum_2_48 = load_v4(sum_2 + d * 32 + j);
+                                const vec_v4 sum_2_new49 = (load_v4(query_3 + d * 32 + j) + sum_2_48) + load_v4(sum_4 +
+                                    d * 32 + j);
+                                store_v4(sum_2 + d * 32 + j, sum_2_new49);
+                                query_sum_5_in += sum_2_new49 * (load_v4(k_tile + d * 32 + j) * t_52);
                             }
                             store_v4(query_sum_5 + j, load_v4(query_sum_5 + j) + query_sum_5_in);
                         }
-                        /* sum_2_turned = (sum_2_turned * select(query_sum == 0.0f, 0.0f,
+                        /* sum_2 = (sum_2 * select(query_sum == 0.0f, 0.0f,
                            1.0f / sqrt(query_sum))) + (query_sum_5 * (k_tile * 2.0f)) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const vec_v4 query_sum_42 = load_v4(query_sum + j);
-                            const vec_v4 t_43 = pick_v4(query_sum_42 == 0.0f, splat_v4(0.0f),
-                                1.0f / sqrt_v4(query_sum_42));
-                            const vec_v4 query_sum_5_44 = load_v4(query_sum_5 + j);
+                            const vec_v4 query_sum_53 = load_v4(query_sum + j);
+                            const vec_v4 t_54 = pick_v4(query_sum_53 == 0.0f, splat_v4(0.0f),
+                                1.0f / sqrt_v4(query_sum_53));
+                            const vec_v4 query_sum_5_55 = load_v4(query_sum_5 + j);
                             for (int64_t d = 0; d < 64; d++) {
-                                store_v4(sum_2_turned + d * 32 + j, (load_v4(sum_2_turned + d * 32 + j) * t_43) +
-                                    (query_sum_5_44 * (load_v4(k_tile + d * 32 + j) * 2.0f)));
+                                store_v4(sum_2 + d * 32 + j, (load_v4(sum_2 + d * 32 + j) * t_54) + (query_sum_5_55 *
+                                    (load_v4(k_tile + d * 32 + j) * 2.0f)));
                             }
                         }
-                        /* linear_part_3 = sum_2_turned, transposed back */
-                        transpose_out_v4(sum_2_turned, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
+                        /* linear_part_3 = sum_2, transposed back */
+                        transpose_out_v4(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
                             linear_part_3_row);
                     }
                     if (linear_part_4) {
-                        /* weight_7 = score_4 * score */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                    store_v4(weight_7 + t_key * 32 + j, load_v4(score_4 + t_key * 32 + j) *
-                                        load_v4(score + t_key * 32 + j));
+                        /* score_4_turned = score_4, with zeros beyond the last row */
+                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                            for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
+                        /* score_4_turned = score_4_turned * score */
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
+                                    t_key += 16) {
+                                    store_v4(score_4_turned + j * 32 + t_key, load_v4(score_4_turned + j * 32 + t_key) *
+                                        load_v4(score + j * 32 + t_key));
                                 }
                             }
                         }
@@ -1731,33 +1818,18 @@ TARGET_v4 static void
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                             store_v4(row_sum_2 + t_key, splat_v4(0.0f));
                         }
-                        /* weight_7 = select(j < t_key, weight_7, 0.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_45 = j0 + j + lane_v4;
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_v4(weight_7 + t_key * 32 + j, pick_v4(__builtin_convertvector(t_45 < (t_key0 +
-                                    t_key), mask_v4), load_v4(weight_7 + t_key * 32 + j), splat_v4(0.0f)));
-                            }
-                        }
-                        /* weight_7_turned = weight_7, with zeros beyond the last row */
-                        transpose_v4(weight_7, 32, t_key1 - t_key0, j1 - j0, weight_7_turned, 32);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                            for (int64_t j = 0; j < j1 - j0; j++) weight_7_turned[j * 32 + t_key] = 0;
-                        /* row_sum_2 += weight_7_turned */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                            vec_v4 row_sum_2_in[2];
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                                row_sum_2_in[vector] = (vec_v4){0};
-                            }
+                        /* score_4_turned = select(j < t_key, score_4_turned, 0.0f); row_sum_2 += score_4_turned */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            const ints_v4 t_56 = t_key0 + t_key + lane_v4;
+                            vec_v4 row_sum_2_in = (vec_v4){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
-                                    t_key += 16) {
-                                    row_sum_2_in[vector] += load_v4(weight_7_turned + j * 32 + t_key);
-                                }
+                                const vec_v4 score_4_turned_57 = load_v4(score_4_turned + j * 32 + t_key);
+                                const vec_v4 score_4_turned_new58 = pick_v4(__builtin_convertvector((j0 + j) < t_56,
+                                    mask_v4), score_4_turned_57, splat_v4(0.0f));
+                                store_v4(score_4_turned + j * 32 + t_key, score_4_turned_new58);
+                                row_sum_2_in += score_4_turned_new58;
                             }
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                                store_v4(row_sum_2 + t_key, load_v4(row_sum_2 + t_key) + row_sum_2_in[vector]);
-                            }
+                            store_v4(row_sum_2 + t_key, load_v4(row_sum_2 + t_key) + row_sum_2_in);
                         }
                         /* row_sum_2 = row_sum_2 */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
@@ -1768,12 +1840,17 @@ TARGET_v4 static void
                             linear_part_4[(t_key0 + t_key)] = row_sum_2[t_key];
                     }
                     if (linear_part_5) {
-                        /* score = score_4 * neg(score) */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                    store_v4(score + t_key * 32 + j, load_v4(score_4 + t_key * 32 + j) * (-load_v4(score
-                                        + t_key * 32 + j)));
+                        /* score_4_turned_2 = score_4, with zeros beyond the last row */
+                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
+                            for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
+                        /* score = score_4_turned_2 * neg(score) */
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
+                                    t_key += 16) {
+                                    store_v4(score + j * 32 + t_key, load_v4(score_4_turned_2 + j * 32 + t_key) *
+                                        (-load_v4(score + j * 32 + t_key)));
                                 }
                             }
                         }
@@ -1781,18 +1858,33 @@ TARGET_v4 static void
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             store_v4(row_sum_3 + j, splat_v4(0.0f));
                         }
-                        /* score = select(j < t_key, score, 0.0f); row_sum_3 += score */
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_46 = j0 + j + lane_v4;
-                            vec_v4 row_sum_3_in = (vec_v4){0};
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                const vec_v4 score_47 = load_v4(score + t_key * 32 + j);
-                                const vec_v4 score_new48 = pick_v4(__builtin_convertvector(t_46 < (t_key0 + t_key),
-                                    mask_v4), score_47, splat_v4(0.0f));
-                                store_v4(score + t_key * 32 + j, score_new48);
-                                row_sum_3_in += score_new48;
+                        /* score = select(j < t_key, score, 0.0f) */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                            const ints_v4 t_59 = t_key0 + t_key + lane_v4;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score + j * 32 + t_key, pick_v4(__builtin_convertvector((j0 + j) < t_59,
+                                    mask_v4), load_v4(score + j * 32 + t_key), splat_v4(0.0f)));
                             }
-                            store_v4(row_sum_3 + j, load_v4(row_sum_3 + j) + row_sum_3_in);
+                        }
+                        /* weight_8_turned = score, with zeros beyond the last row */
+                        transpose_v4(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0;
+                                t_key++) weight_8_turned[t_key * 32 + j] = 0;
+                        /* row_sum_3 += weight_8_turned */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                            vec_v4 row_sum_3_in[2];
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                row_sum_3_in[vector] = (vec_v4){0};
+                            }
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                    row_sum_3_in[vector] += load_v4(weight_8_turned + t_key * 32 + j);
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                store_v4(row_sum_3 + j, load_v4(row_sum_3 + j) + row_sum_3_in[vector]);
+                            }
                         }
                         /* row_sum = (row_sum + query_sum_3) + row_sum_3 */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1803,90 +1895,8 @@ TARGET_v4 static void
                         for (int64_t j = 0; j < j1 - j0; j++)
                             linear_part_5[(j0 + j)] = row_sum[j];
                     }
-                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-                       log_decay_chunk_low)) < 0.5f, p ... */
-                    const float t_49 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
-                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_50 = powf(2.7182818f, t_49);
-                    const int t_51 = t_50 < 0.5f;
-                    const float t_52 = t_51 ? t_50 : 1.0f;
-                    const float t_53 = t_51 ? 0.0f : (-expm1f(t_49));
-                    for (int64_t f = 0; f < 64; f += 16) {
-                        store_v4(kept_share + f, splat_v4(t_52));
-                        store_v4(lost_share + f, splat_v4(t_53));
-                    }
-                    /* state = (state * kept_share) - (state * lost_share) */
-                    for (int64_t f = 0; f < 64; f++) {
-                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                                const vec_v4 state_54 = load_v4(state + f * 64 + e);
-                                store_v4(state + f * 64 + e, (state_54 * kept_share[f]) - (state_54 * lost_share[f]));
-                            }
-                        }
-                    }
-                    {
-                        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-                            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-                            const int64_t i1 = min(i0 + 32, i_end);
-                            /* q_tile_2 = q, with zeros beyond the last row */
-                            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                                for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
-                            /* query_sum_6 = 0.0f */
-                            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                store_v4(query_sum_6 + i, splat_v4(0.0f));
-                            }
-                            /* query_sum_6 += q_tile_2 * q_tile_2 */
-                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                                vec_v4 query_sum_6_in[2];
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                    query_sum_6_in[vector] = (vec_v4){0};
-                                }
-                                for (int64_t d = 0; d < 64; d++) {
-                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                        const vec_v4 q_tile_2_55 = load_v4(q_tile_2 + d * 32 + i);
-                                        query_sum_6_in[vector] += q_tile_2_55 * q_tile_2_55;
-                                    }
-                                }
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                    store_v4(query_sum_6 + i, load_v4(query_sum_6 + i) + query_sum_6_in[vector]);
-                                }
-                            }
-                            /* key_features_7 = (q * select(query_sum_6 == 0.0f, 0.0f,
-                               1.0f / sqrt(query_sum_6))) * 0.125f */
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-                                    UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
-                                        const float query_sum_6_56 = query_sum_6[i];
-                                        store_v4(key_features_7 + i * 64 + d, (load_v4(q + m * q_head + (i0 + i) * q_row
-                                            + d) * ((query_sum_6_56 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_6_56)))) *
-                                            0.125f);
-                                    }
-                                }
-                            }
-                            /* key_features_8 = (key_features_7 * select((lo() / 32) == 0, 1.0f,
-                               exp2(((log_decay_q - log_decay_chunk) + (log_decay_q_low - log ... */
-                            const int t_57 = (j0 / 32) == 0;
-                            const float log_decay_chunk_58 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                            const float log_decay_chunk_low_59 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                            const float t_60 = exp2f(((log_decay_chunk_58 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
-                                0)]) + (log_decay_chunk_low_59 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
-                                0)])) * 1.442695f);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                for (int64_t f = 0; f < 64; f += 16) {
-                                    store_v4(key_features_8 + i * 64 + f, (load_v4(key_features_7 + i * 64 + f) * (t_57
-                                        ? 1.0f : exp2f((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                        log_decay_chunk_58) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                        log_decay_chunk_low_59)) * 1.442695f))) * t_60);
-                                }
-                            }
-                            /* state[f][e] += sum over i of key_features_8 * dout */
-                            dot16_v4(i1 - i0, key_features_8, dout + m * dout_head + i0 * dout_row, dout_row, state);
-                        }
-                    }
-                    /* state[f][e] += sum over t_key of key_features_3 * key_3 */
-                    dot17_v4(t_key1 - t_key0, key_features_3, key_3, state);
+                    /* state[f][e] += sum over t_key of query_features_4 * key_2 */
+                    dot6_v4(t_key1 - t_key0, query_features_4, key_2, state);
                 }
             }
         }
@@ -1946,10 +1956,10 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
     const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
-    float *const key_features_2 = (float *)(void *)(work + 24704); /* [j: 32, f: 64] */
+    float *const query_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_features_2 = (float *)(void *)(work + 24704); /* [f: 64, j: 32] */
     float *const query_scale = (float *)(void *)(work + 32896); /* [j: 32] */
-    float *const key_features_3 = (float *)(void *)(work + 33024); /* [j: 32, e: 64] */
+    float *const key_features = (float *)(void *)(work + 33024); /* [j: 32, e: 64] */
     float *const sum_from_state = (float *)(void *)(work + 41216); /* [f: 64, t_key: 32] */
     float *const query_2 = (float *)(void *)(work + 49408); /* [f: 64, t_key: 32] */
     float *const query_4 = (float *)(void *)(work + 57600); /* [d: 64, t_key: 32] */
@@ -1965,18 +1975,17 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
     const int64_t dlog_decay_k_head = call->dlog_decay_k_at.head;
     float *const query_sum_5 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const sum_from_state_2 = (float *)(void *)(work + 41216); /* [f: 64, i: 32] */
-    float *const query_7 = (float *)(void *)(work + 49408); /* [f: 64, i: 32] */
+    float *const query_8 = (float *)(void *)(work + 49408); /* [f: 64, i: 32] */
     float *const score = (float *)(void *)(work + 57600); /* [i: 32, j: 32] */
-    float *const key_features_3_turned = (float *)(void *)(work + 61696); /* [e: 64, j: 32] */
+    float *const key_features_turned = (float *)(void *)(work + 61696); /* [e: 64, j: 32] */
     float *const weight = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
-    float *const sum = (float *)(void *)(work + 65792); /* [i: 32, d: 64] */
+    float *const sum = (float *)(void *)(work + 61696); /* [d: 64, i: 32] */
+    float *const weight_turned = (float *)(void *)(work + 69888); /* [j: 32, i: 32] */
     float *const query_sum_6 = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_head = call->p.dq.head;
-    float *const key_features_4 = (float *)(void *)(work + 49408); /* [i: 32, d: 64] */
-    float *const score_2 = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
-    float *const key_features_turned = (float *)(void *)(work + 65792); /* [d: 64, j: 32] */
+    float *const score_2 = (float *)(void *)(work + 49408); /* [j: 32, i: 32] */
     float *const row_sum = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const query_sum_7 = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
@@ -1986,22 +1995,19 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
     float *const k_tile = (float *)(void *)(work + 73984); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 82176); /* [j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 82176); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 82304); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 82432); /* [j: 32] */
     float *const linear_part_1_tile = (float *)(void *)(work + 49408); /* [e: 64, t_key: 32] */
     float *const linear_part_2_tile = (float *)(void *)(work + 65792); /* [d: 64, t_key: 32] */
-    float *const linear_part_3_tile = (float *)(void *)(work + 82304); /* [d: 64, j: 32] */
-    float *const key_turned = (float *)(void *)(work + 49408); /* [f: 64, t_key: 32] */
-    float *const linear_part_4_tile = (float *)(void *)(work + 90496); /* [t_key: 32] */
-    float *const linear_part_5_tile = (float *)(void *)(work + 90624); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 90752); /* [d: 64, i: 32] */
+    float *const linear_part_3_tile = (float *)(void *)(work + 82560); /* [d: 64, j: 32] */
+    float *const linear_part_4_tile = (float *)(void *)(work + 90752); /* [t_key: 32] */
+    float *const linear_part_5_tile = (float *)(void *)(work + 90880); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 91008); /* [d: 64, i: 32] */
     float *const dout_tile = (float *)(void *)(work + 49408); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 90496); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 98944); /* [i: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 99072); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 99200); /* [j: 32] */
-    float *const sum_turned = (float *)(void *)(work + 99328); /* [d: 64, i: 32] */
-    float *const weight_2_turned = (float *)(void *)(work + 57600); /* [j: 32, i: 32] */
-    float *const key_features_4_turned = (float *)(void *)(work + 57600); /* [f: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 90752); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 99200); /* [i: 32] */
+    float *const score_turned = (float *)(void *)(work + 53504); /* [j: 32, i: 32] */
     for (int64_t m = 0; m < members; m++) {
         /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
@@ -2018,6 +2024,12 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
@@ -2039,12 +2051,6 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
                         linear_part_5_tile[j] = j < j1 - j0 ? linear_part_5[(j0 + j)] : 0;
                 }
-                /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-                /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                    log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
                 for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                     const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                     if (dk || dlog_decay_k) {
@@ -2086,65 +2092,63 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
                         }
                     }
-                    /* key_features = k * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-                            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
-                                const float query_sum_1 = query_sum[j];
-                                store_v4(key_features + j * 64 + d, load_v4(k + (j0 + j) * k_row + d) * ((query_sum_1 ==
-                                    0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_1))));
-                            }
+                    /* query_features = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 query_sum_1 = load_v4(query_sum + j);
+                        const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v4(query_features + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_2);
                         }
                     }
-                    /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k) + (log_decay_chunk_low -
-                       log_decay_k_low)) * 1.442695f) */
-                    const float log_decay_chunk_2 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                    const float log_decay_chunk_low_3 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                    /* query_features_2 = query_features * exp2(((log_decay_chunk - log_decay_k_tile) +
+                       (log_decay_chunk_low - log_decay_k_low_tile)) * ... */
+                    const float log_decay_chunk_3 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
                         n_k - 1), 0)];
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t f = 0; f < 64; f += 16) {
-                            store_v4(key_features_2 + j * 64 + f, load_v4(key_features + j * 64 + f) *
-                                exp2f(((log_decay_chunk_2 - log_decay_k[(j0 + j)]) + (log_decay_chunk_low_3 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_5 = exp2_v4(((log_decay_chunk_3 - load_v4(log_decay_k_tile + j)) +
+                            (log_decay_chunk_low_4 - load_v4(log_decay_k_low_tile + j))) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_v4(query_features_2 + f * 32 + j, load_v4(query_features + f * 32 + j) * t_5);
                         }
                     }
                     /* query_scale = beta_tile */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         store_v4(query_scale + j, load_v4(beta_tile + j));
                     }
-                    /* key_features_3 = linear_part_0 * query_scale */
+                    /* key_features = linear_part_0 * query_scale */
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                                store_v4(key_features_3 + j * 64 + e, load_v4(linear_part_0 + (j0 + j) *
-                                    linear_part_0_row + e) * query_scale[j]);
+                                store_v4(key_features + j * 64 + e, load_v4(linear_part_0 + (j0 + j) * linear_part_0_row
+                                    + e) * query_scale[j]);
                             }
                         }
                     }
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = 0.0f - (linear_part_1_tile * query_scale) */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                            const vec_v4 query_scale_4 = load_v4(query_scale + ((t_key0 + t_key) - j0));
+                            const vec_v4 query_scale_6 = load_v4(query_scale + ((t_key0 + t_key) - j0));
                             for (int64_t e = 0; e < 64; e++) {
                                 store_v4(linear_part_1_tile + e * 32 + t_key,
-                                    0.0f - (load_v4(linear_part_1_tile + e * 32 + t_key) * query_scale_4));
+                                    0.0f - (load_v4(linear_part_1_tile + e * 32 + t_key) * query_scale_6));
                             }
                         }
                         /* sum_from_state[f][t_key] = sum over e of state * linear_part_1_tile */
-                        dot9_v4(round_up(t_key1 - t_key0, 16), state, linear_part_1_tile, sum_from_state);
+                        dot7_v4(round_up(t_key1 - t_key0, 16), state, linear_part_1_tile, sum_from_state);
                     }
                     if (dk) {
                         /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
-                           exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 ... */
-                        const int t_5 = (j0 / 32) == 0;
-                        const float log_decay_chunk_6 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                           exp2(((log_decay_k_tile - log_decay_chunk) + (log_decay_k_low_tile - l ... */
+                        const int t_7 = (j0 / 32) == 0;
+                        const float log_decay_chunk_8 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_9 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                            const vec_v4 t_8 = t_5 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + ((t_key0 +
-                                t_key) - j0)) - log_decay_chunk_6) + (load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key)
-                                - j0)) - log_decay_chunk_low_7)) * 1.442695f);
+                            const vec_v4 t_10 = t_7 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile + ((t_key0 +
+                                t_key) - j0)) - log_decay_chunk_8) + (load_v4(log_decay_k_low_tile + ((t_key0 + t_key) -
+                                j0)) - log_decay_chunk_low_9)) * 1.442695f);
                             for (int64_t f = 0; f < 64; f++) {
-                                store_v4(query_2 + f * 32 + t_key, load_v4(sum_from_state + f * 32 + t_key) * t_8);
+                                store_v4(query_2 + f * 32 + t_key, load_v4(sum_from_state + f * 32 + t_key) * t_10);
                             }
                         }
                         /* query_sum_3 = 0.0f */
@@ -2154,29 +2158,29 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                         /* linear_part_2_tile = query_2 + linear_part_2_tile;
                            query_4 = linear_part_2_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(qu ... */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                            const vec_v4 query_sum_11 = load_v4(query_sum + ((t_key0 + t_key) - j0));
-                            const mask_v4 t_12 = query_sum_11 == 0.0f;
-                            const vec_v4 t_13 = sqrt_v4(query_sum_11);
-                            const vec_v4 t_14 = 1.0f / t_13;
-                            const vec_v4 t_15 = pick_v4(t_12, splat_v4(0.0f), t_14);
-                            const vec_v4 t_16 = pick_v4(t_12, splat_v4(0.0f), (-(t_14 * (0.5f / t_13))) / t_13);
+                            const vec_v4 query_sum_13 = load_v4(query_sum + ((t_key0 + t_key) - j0));
+                            const mask_v4 t_14 = query_sum_13 == 0.0f;
+                            const vec_v4 t_15 = sqrt_v4(query_sum_13);
+                            const vec_v4 t_16 = 1.0f / t_15;
+                            const vec_v4 t_17 = pick_v4(t_14, splat_v4(0.0f), t_16);
+                            const vec_v4 t_18 = pick_v4(t_14, splat_v4(0.0f), (-(t_16 * (0.5f / t_15))) / t_15);
                             vec_v4 query_sum_3_in = (vec_v4){0};
                             for (int64_t d = 0; d < 64; d++) {
-                                const vec_v4 linear_part_2_tile_9 = load_v4(linear_part_2_tile + d * 32 + t_key);
-                                const vec_v4 linear_part_2_tile_new10 = load_v4(query_2 + d * 32 + t_key) +
-                                    linear_part_2_tile_9;
-                                store_v4(linear_part_2_tile + d * 32 + t_key, linear_part_2_tile_new10);
-                                store_v4(query_4 + d * 32 + t_key, linear_part_2_tile_new10 * t_15);
-                                query_sum_3_in += linear_part_2_tile_new10 * (load_v4(k_tile + d * 32 + ((t_key0 +
-                                    t_key) - j0)) * t_16);
+                                const vec_v4 linear_part_2_tile_11 = load_v4(linear_part_2_tile + d * 32 + t_key);
+                                const vec_v4 linear_part_2_tile_new12 = load_v4(query_2 + d * 32 + t_key) +
+                                    linear_part_2_tile_11;
+                                store_v4(linear_part_2_tile + d * 32 + t_key, linear_part_2_tile_new12);
+                                store_v4(query_4 + d * 32 + t_key, linear_part_2_tile_new12 * t_17);
+                                query_sum_3_in += linear_part_2_tile_new12 * (load_v4(k_tile + d * 32 + ((t_key0 +
+                                    t_key) - j0)) * t_18);
                             }
                             store_v4(query_sum_3 + t_key, load_v4(query_sum_3 + t_key) + query_sum_3_in);
                         }
                         /* query_5 = query_sum_3 * (k_tile * 2.0f) */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                            const vec_v4 query_sum_3_17 = load_v4(query_sum_3 + t_key);
+                            const vec_v4 query_sum_3_19 = load_v4(query_sum_3 + t_key);
                             for (int64_t d = 0; d < 64; d++) {
-                                store_v4(query_5 + d * 32 + t_key, query_sum_3_17 * (load_v4(k_tile + d * 32 + ((t_key0
+                                store_v4(query_5 + d * 32 + t_key, query_sum_3_19 * (load_v4(k_tile + d * 32 + ((t_key0
                                     + t_key) - j0)) * 2.0f));
                             }
                         }
@@ -2198,23 +2202,19 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
                             store_v4(query_sum_4 + t_key, splat_v4(0.0f));
                         }
-                        /* key_turned = key_features, with zeros beyond the last row */
-                        transpose_v4(key_features, 64, t_key1 - t_key0, 64, key_turned, 32);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
-                            for (int64_t f = 0; f < 64; f++) key_turned[f * 32 + t_key] = 0;
-                        /* query_sum_4 += sum_from_state * (key_turned * select((lo() / 32) == 0, 0.0f,
-                           exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log ... */
-                        const int t_18 = (j0 / 32) == 0;
-                        const float log_decay_chunk_19 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        /* query_sum_4 += sum_from_state * (query_features * select((lo() / 32) == 0, 0.0f,
+                           exp2(((log_decay_k_tile - log_decay_chunk) + (l ... */
+                        const int t_20 = (j0 / 32) == 0;
+                        const float log_decay_chunk_21 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_22 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                            const vec_v4 t_21 = t_18 ? splat_v4(0.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + ((t_key0
-                                + t_key) - j0)) - log_decay_chunk_19) + (load_v4(log_decay_k_low_tile_2 + ((t_key0 +
-                                t_key) - j0)) - log_decay_chunk_low_20)) * 1.442695f);
+                            const vec_v4 t_23 = t_20 ? splat_v4(0.0f) : exp2_v4(((load_v4(log_decay_k_tile + ((t_key0 +
+                                t_key) - j0)) - log_decay_chunk_21) + (load_v4(log_decay_k_low_tile + ((t_key0 + t_key)
+                                - j0)) - log_decay_chunk_low_22)) * 1.442695f);
                             vec_v4 query_sum_4_in = (vec_v4){0};
                             for (int64_t f = 0; f < 64; f++) {
-                                query_sum_4_in += load_v4(sum_from_state + f * 32 + t_key) * (load_v4(key_turned + f *
-                                    32 + t_key) * t_21);
+                                query_sum_4_in += load_v4(sum_from_state + f * 32 + t_key) * (load_v4(query_features + f
+                                    * 32 + ((t_key0 + t_key) - j0)) * t_23);
                             }
                             store_v4(query_sum_4 + t_key, load_v4(query_sum_4 + t_key) + query_sum_4_in);
                         }
@@ -2224,9 +2224,9 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                 t_key));
                         }
                         /* query_scale_3 = select(m == 0, query_sum_4 + linear_part_5_tile, 0.0f) */
-                        const int t_22 = m == 0;
+                        const int t_24 = m == 0;
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            store_v4(query_scale_3 + j, t_22 ? load_v4(query_sum_4 + ((j0 + j) - t_key0)) +
+                            store_v4(query_scale_3 + j, t_24 ? load_v4(query_sum_4 + ((j0 + j) - t_key0)) +
                                 load_v4(linear_part_5_tile + j) : splat_v4(0.0f));
                         }
                         /* dlog_decay_k = query_scale_3 */
@@ -2257,61 +2257,75 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                 store_v4(query_sum_5 + i, splat_v4(0.0f));
                             }
                             /* sum_from_state_2[f][i] = sum over e of state * dout_tile */
-                            dot9_v4(round_up(i1 - i0, 16), state, dout_tile, sum_from_state_2);
+                            dot7_v4(round_up(i1 - i0, 16), state, dout_tile, sum_from_state_2);
                         }
                         if (dq) {
-                            /* query_7 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
+                            /* query_8 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
                                exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
-                            const int t_23 = (j0 / 32) == 0;
-                            const float log_decay_chunk_24 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                            const float log_decay_chunk_low_25 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            const int t_25 = (j0 / 32) == 0;
+                            const float log_decay_chunk_26 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_27 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                const vec_v4 t_26 = t_23 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
-                                    log_decay_chunk_24) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_25))
+                                const vec_v4 t_28 = t_25 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
+                                    log_decay_chunk_26) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_27))
                                     * 1.442695f);
                                 for (int64_t f = 0; f < 64; f++) {
-                                    store_v4(query_7 + f * 32 + i, load_v4(sum_from_state_2 + f * 32 + i) * t_26);
+                                    store_v4(query_8 + f * 32 + i, load_v4(sum_from_state_2 + f * 32 + i) * t_28);
                                 }
                             }
                         }
                         if (dq || dlog_decay_q) {
-                            /* key_features_3_turned = key_features_3, with zeros beyond the last row */
-                            transpose_v4(key_features_3, 64, j1 - j0, 64, key_features_3_turned, 32);
+                            /* key_features_turned = key_features, with zeros beyond the last row */
+                            transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                                for (int64_t e = 0; e < 64; e++) key_features_3_turned[e * 32 + j] = 0;
-                            /* score[i][j] = sum over e of dout * key_features_3_turned */
-                            dot10_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                key_features_3_turned, score);
+                                for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
+                            /* score[i][j] = sum over e of dout * key_features_turned */
+                            dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                key_features_turned, score);
                         }
                         if (dq) {
-                            /* weight = score * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low -
-                               log_decay_k_low_tile_2)) * 1.442695f) */
+                            /* weight = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                               log_decay_k_low_tile)) * 1.442695f) */
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const vec_v4 log_decay_k_tile_2_27 = load_v4(log_decay_k_tile_2 + j);
-                                const vec_v4 log_decay_k_low_tile_2_28 = load_v4(log_decay_k_low_tile_2 + j);
+                                const vec_v4 log_decay_k_tile_29 = load_v4(log_decay_k_tile + j);
+                                const vec_v4 log_decay_k_low_tile_30 = load_v4(log_decay_k_low_tile + j);
                                 for (int64_t i = 0; i < i1 - i0; i++) {
                                     store_v4(weight + i * 32 + j, load_v4(score + i * 32 + j) * exp2_v4((((log_decay_q[m
-                                        * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_2_27) + ((log_decay_q_low[m *
-                                        log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_2_28)) * 1.442695f));
+                                        * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_29) + ((log_decay_q_low[m *
+                                        log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_30)) * 1.442695f));
                                 }
                             }
                             /* weight = select(j <= (i + query_start), weight, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_29 = j0 + j + lane_v4;
+                                const ints_v4 t_31 = j0 + j + lane_v4;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_v4(weight + i * 32 + j, pick_v4(__builtin_convertvector(t_29 <= ((i0 + i) +
+                                    store_v4(weight + i * 32 + j, pick_v4(__builtin_convertvector(t_31 <= ((i0 + i) +
                                         query_start), mask_v4), load_v4(weight + i * 32 + j), splat_v4(0.0f)));
                                 }
                             }
-                            /* sum[i][d] = sum over j of weight * key_features */
-                            dot14_v4(i1 - i0, j1 - j0, weight, key_features, sum);
-                            /* sum_turned = sum, with zeros beyond the last row */
-                            transpose_v4(sum, 64, i1 - i0, 64, sum_turned, 32);
+                            /* weight_turned = weight, with zeros beyond the last row */
+                            transpose_v4(weight, 32, i1 - i0, j1 - j0, weight_turned, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                                for (int64_t d = 0; d < 64; d++) sum_turned[d * 32 + i] = 0;
+                                for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
+                            /* sum[d][i] = sum over j of query_features * weight_turned */
+                            if (__builtin_expect(!finite_v4(query_features, 32, 64, j1 - j0),
+                                0)) { /* infinity and NaN affect only queries that see them */
+                                dot15_v4(round_up(i1 - i0, 16), j1 - j0, query_features, weight_turned, sum);
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    mask_v4 in_region[2] = {0};
+                                    if (finite_v4(query_features + j * 1, 32, 64, 1)) continue;
+                                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) +
+                                            query_start), mask_v4);
+                                    }
+                                    add_seen_v4(64, sum, 32, query_features + j * 1, 32, weight_turned + j * 32,
+                                        in_region, i1 - i0);
+                                }
+                            } else
+                                dot16_v4(round_up(i1 - i0, 16), j1 - j0, query_features, weight_turned, sum);
                         }
                         if (dq || dlog_decay_q) {
-                            /* query_sum_5 += q_tile * q_tile; sum_turned = query_7 + sum_turned */
+                            /* query_sum_5 += q_tile * q_tile; sum = query_8 + sum */
                             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                                 vec_v4 query_sum_5_in[2];
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
@@ -2319,10 +2333,10 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                 }
                                 for (int64_t d = 0; d < 64; d++) {
                                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                        const vec_v4 q_tile_30 = load_v4(q_tile + d * 32 + i);
-                                        query_sum_5_in[vector] += q_tile_30 * q_tile_30;
-                                        store_v4(sum_turned + d * 32 + i, load_v4(query_7 + d * 32 + i) +
-                                            load_v4(sum_turned + d * 32 + i));
+                                        const vec_v4 q_tile_32 = load_v4(q_tile + d * 32 + i);
+                                        query_sum_5_in[vector] += q_tile_32 * q_tile_32;
+                                        store_v4(sum + d * 32 + i, load_v4(query_8 + d * 32 + i) + load_v4(sum + d * 32
+                                            + i));
                                     }
                                 }
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
@@ -2335,118 +2349,97 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
                                 store_v4(query_sum_6 + i, splat_v4(0.0f));
                             }
-                            /* query_sum_6 += sum_turned * ((q_tile * select(query_sum_5 == 0.0f, 0.0f,
-                               neg((1.0f / sqrt(query_sum_5)) * (0.5f / sqrt(query_sum ... */
+                            /* query_sum_6 += sum * ((q_tile * select(query_sum_5 == 0.0f, 0.0f,
+                               neg((1.0f / sqrt(query_sum_5)) * (0.5f / sqrt(query_sum_5))) / ... */
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                const vec_v4 query_sum_5_31 = load_v4(query_sum_5 + i);
-                                const vec_v4 t_32 = sqrt_v4(query_sum_5_31);
-                                const vec_v4 t_33 = pick_v4(query_sum_5_31 == 0.0f, splat_v4(0.0f),
-                                    (-((1.0f / t_32) * (0.5f / t_32))) / t_32);
+                                const vec_v4 query_sum_5_33 = load_v4(query_sum_5 + i);
+                                const vec_v4 t_34 = sqrt_v4(query_sum_5_33);
+                                const vec_v4 t_35 = pick_v4(query_sum_5_33 == 0.0f, splat_v4(0.0f),
+                                    (-((1.0f / t_34) * (0.5f / t_34))) / t_34);
                                 vec_v4 query_sum_6_in = (vec_v4){0};
                                 for (int64_t d = 0; d < 64; d++) {
-                                    query_sum_6_in += load_v4(sum_turned + d * 32 + i) * ((load_v4(q_tile + d * 32 + i)
-                                        * t_33) * 0.125f);
+                                    query_sum_6_in += load_v4(sum + d * 32 + i) * ((load_v4(q_tile + d * 32 + i) * t_35)
+                                        * 0.125f);
                                 }
                                 store_v4(query_sum_6 + i, load_v4(query_sum_6 + i) + query_sum_6_in);
                             }
-                            /* q_tile = (sum_turned * (select(query_sum_5 == 0.0f, 0.0f,
+                            /* sum = (sum * (select(query_sum_5 == 0.0f, 0.0f,
                                1.0f / sqrt(query_sum_5)) * 0.125f)) + (query_sum_6 * (q_tile * 2.0f)) */
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                const vec_v4 query_sum_5_34 = load_v4(query_sum_5 + i);
-                                const vec_v4 t_35 = pick_v4(query_sum_5_34 == 0.0f, splat_v4(0.0f),
-                                    1.0f / sqrt_v4(query_sum_5_34)) * 0.125f;
-                                const vec_v4 query_sum_6_36 = load_v4(query_sum_6 + i);
+                                const vec_v4 query_sum_5_36 = load_v4(query_sum_5 + i);
+                                const vec_v4 t_37 = pick_v4(query_sum_5_36 == 0.0f, splat_v4(0.0f),
+                                    1.0f / sqrt_v4(query_sum_5_36)) * 0.125f;
+                                const vec_v4 query_sum_6_38 = load_v4(query_sum_6 + i);
                                 for (int64_t d = 0; d < 64; d++) {
-                                    store_v4(q_tile + d * 32 + i, (load_v4(sum_turned + d * 32 + i) * t_35) +
-                                        (query_sum_6_36 * (load_v4(q_tile + d * 32 + i) * 2.0f)));
+                                    store_v4(sum + d * 32 + i, (load_v4(sum + d * 32 + i) * t_37) + (query_sum_6_38 *
+                                        (load_v4(q_tile + d * 32 + i) * 2.0f)));
                                 }
                             }
-                            /* dq = q_tile, transposed back */
-                            transpose_out_v4(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                            /* dq = sum, transposed back */
+                            transpose_out_v4(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
                         }
                         if (dlog_decay_q) {
-                            /* key_features_4 = (q * select(query_sum_5 == 0.0f, 0.0f,
+                            /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,
                                1.0f / sqrt(query_sum_5))) * 0.125f */
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-                                    UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
-                                        const float query_sum_5_37 = query_sum_5[i];
-                                        store_v4(key_features_4 + i * 64 + d, (load_v4(q + m * q_head + (i0 + i) * q_row
-                                            + d) * ((query_sum_5_37 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_5_37)))) *
-                                            0.125f);
-                                    }
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                const vec_v4 query_sum_5_39 = load_v4(query_sum_5 + i);
+                                const vec_v4 t_40 = pick_v4(query_sum_5_39 == 0.0f, splat_v4(0.0f),
+                                    1.0f / sqrt_v4(query_sum_5_39));
+                                for (int64_t d = 0; d < 64; d++) {
+                                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_40) * 0.125f);
                                 }
                             }
-                            /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32);
-                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                                for (int64_t d = 0; d < 64; d++) key_features_turned[d * 32 + j] = 0;
-                            /* score_2[i][j] = sum over d of key_features_4 * key_features_turned */
-                            dot7_v4(round_up(j1 - j0, 16), i1 - i0, key_features_4, key_features_turned, score_2);
-                            /* score_2 = score * (score_2 * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low
-                               - log_decay_k_low_tile_2)) * 1.442695f)) */
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const vec_v4 log_decay_k_tile_2_38 = load_v4(log_decay_k_tile_2 + j);
-                                const vec_v4 log_decay_k_low_tile_2_39 = load_v4(log_decay_k_low_tile_2 + j);
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_v4(score_2 + i * 32 + j, load_v4(score + i * 32 + j) * (load_v4(score_2 + i *
-                                        32 + j) * exp2_v4((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                        log_decay_k_tile_2_38) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)])
-                                        - log_decay_k_low_tile_2_39)) * 1.442695f)));
+                            /* score_2[j][i] = sum over d of query_features * q_tile */
+                            dot0_v4(round_up(i1 - i0, 16), j1 - j0, query_features, q_tile, score_2);
+                            /* score_turned = score, with zeros beyond the last row */
+                            transpose_v4(score, 32, i1 - i0, j1 - j0, score_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                                for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
+                            /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
+                               (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)) */
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                const vec_v4 log_decay_q_tile_41 = load_v4(log_decay_q_tile + i);
+                                const vec_v4 log_decay_q_low_tile_42 = load_v4(log_decay_q_low_tile + i);
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    store_v4(score_2 + j * 32 + i, load_v4(score_turned + j * 32 + i) * (load_v4(score_2
+                                        + j * 32 + i) * exp2_v4(((log_decay_q_tile_41 - log_decay_k[(j0 + j)]) +
+                                        (log_decay_q_low_tile_42 - log_decay_k_low[(j0 + j)])) * 1.442695f)));
                                 }
                             }
                             /* row_sum = 0.0f */
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
                                 store_v4(row_sum + i, splat_v4(0.0f));
                             }
-                            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_40 = j0 + j + lane_v4;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_v4(score_2 + i * 32 + j, pick_v4(__builtin_convertvector(t_40 <= ((i0 + i) +
-                                        query_start), mask_v4), load_v4(score_2 + i * 32 + j), splat_v4(0.0f)));
-                                }
-                            }
-                            /* weight_2_turned = score_2, with zeros beyond the last row */
-                            transpose_v4(score_2, 32, i1 - i0, j1 - j0, weight_2_turned, 32);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                                for (int64_t j = 0; j < j1 - j0; j++) weight_2_turned[j * 32 + i] = 0;
-                            /* row_sum += weight_2_turned */
-                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                                vec_v4 row_sum_in[2];
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                    row_sum_in[vector] = (vec_v4){0};
-                                }
+                            /* score_2 = select(j <= (i + query_start), score_2, 0.0f); row_sum += score_2 */
+                            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                const ints_v4 t_43 = (i0 + i + lane_v4) + query_start;
+                                vec_v4 row_sum_in = (vec_v4){0};
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                        row_sum_in[vector] += load_v4(weight_2_turned + j * 32 + i);
-                                    }
+                                    const vec_v4 score_2_44 = load_v4(score_2 + j * 32 + i);
+                                    const vec_v4 score_2_new45 = pick_v4(__builtin_convertvector((j0 + j) <= t_43,
+                                        mask_v4), score_2_44, splat_v4(0.0f));
+                                    store_v4(score_2 + j * 32 + i, score_2_new45);
+                                    row_sum_in += score_2_new45;
                                 }
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                    store_v4(row_sum + i, load_v4(row_sum + i) + row_sum_in[vector]);
-                                }
+                                store_v4(row_sum + i, load_v4(row_sum + i) + row_sum_in);
                             }
                             /* query_sum_7 = 0.0f */
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
                                 store_v4(query_sum_7 + i, splat_v4(0.0f));
                             }
-                            /* key_features_4_turned = key_features_4, with zeros beyond the last row */
-                            transpose_v4(key_features_4, 64, i1 - i0, 64, key_features_4_turned, 32);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                                for (int64_t f = 0; f < 64; f++) key_features_4_turned[f * 32 + i] = 0;
-                            /* query_sum_7 += sum_from_state_2 * (key_features_4_turned * select((lo() / 32) == 0, 0.0f,
-                               exp2(((log_decay_q_tile - log_decay_ch ... */
-                            const int t_41 = (j0 / 32) == 0;
-                            const float log_decay_chunk_42 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                            const float log_decay_chunk_low_43 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            /* query_sum_7 += sum_from_state_2 * (q_tile * select((lo() / 32) == 0, 0.0f,
+                               exp2(((log_decay_q_tile - log_decay_chunk) + (log_dec ... */
+                            const int t_46 = (j0 / 32) == 0;
+                            const float log_decay_chunk_47 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_48 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                const vec_v4 t_44 = t_41 ? splat_v4(0.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
-                                    log_decay_chunk_42) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_43))
+                                const vec_v4 t_49 = t_46 ? splat_v4(0.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
+                                    log_decay_chunk_47) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_48))
                                     * 1.442695f);
                                 vec_v4 query_sum_7_in = (vec_v4){0};
                                 for (int64_t f = 0; f < 64; f++) {
-                                    query_sum_7_in += load_v4(sum_from_state_2 + f * 32 + i) *
-                                        (load_v4(key_features_4_turned + f * 32 + i) * t_44);
+                                    query_sum_7_in += load_v4(sum_from_state_2 + f * 32 + i) * (load_v4(q_tile + f * 32
+                                        + i) * t_49);
                                 }
                                 store_v4(query_sum_7 + i, load_v4(query_sum_7 + i) + query_sum_7_in);
                             }
@@ -2461,28 +2454,28 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                     }
                     /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                        log_decay_chunk_low)) < 0.5f, p ... */
-                    const float t_45 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                    const float t_50 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_46 = powf(2.7182818f, t_45);
-                    const int t_47 = t_46 < 0.5f;
-                    const float t_48 = t_47 ? t_46 : 1.0f;
-                    const float t_49 = t_47 ? 0.0f : (-expm1f(t_45));
+                    const float t_51 = powf(2.7182818f, t_50);
+                    const int t_52 = t_51 < 0.5f;
+                    const float t_53 = t_52 ? t_51 : 1.0f;
+                    const float t_54 = t_52 ? 0.0f : (-expm1f(t_50));
                     for (int64_t f = 0; f < 64; f += 16) {
-                        store_v4(kept_share + f, splat_v4(t_48));
-                        store_v4(lost_share + f, splat_v4(t_49));
+                        store_v4(kept_share + f, splat_v4(t_53));
+                        store_v4(lost_share + f, splat_v4(t_54));
                     }
                     /* state = (state * kept_share) - (state * lost_share) */
                     for (int64_t f = 0; f < 64; f++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                                const vec_v4 state_50 = load_v4(state + f * 64 + e);
-                                store_v4(state + f * 64 + e, (state_50 * kept_share[f]) - (state_50 * lost_share[f]));
+                                const vec_v4 state_55 = load_v4(state + f * 64 + e);
+                                store_v4(state + f * 64 + e, (state_55 * kept_share[f]) - (state_55 * lost_share[f]));
                             }
                         }
                     }
-                    /* state[f][e] += sum over j of key_features_2 * key_features_3 */
-                    dot17_v4(j1 - j0, key_features_2, key_features_3, state);
+                    /* state[f][e] += sum over j of query_features_2 * key_features */
+                    dot6_v4(j1 - j0, query_features_2, key_features, state);
                 }
             }
         }
@@ -2954,60 +2947,55 @@ TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, floa
     dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v3 APART void dot8_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v3 APART void dot9_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
 }
-TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
+TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/1, /*factor=*/NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/1, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot13_v3(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
     int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     solve_v3(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot16_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
-}
-TARGET_v3 APART void dot17_v3(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -3552,72 +3540,69 @@ TARGET_v3 static void
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
+    float *const query_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
     float *const query_scale = (float *)(void *)(work + 24704); /* [j: 32] */
-    float *const query_features = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
-    float *const score = (float *)(void *)(work + 33024); /* [t_key: 32, j: 32] */
-    float *const key_features_turned = (float *)(void *)(work + 37120); /* [d: 64, j: 32] */
-    float *const weight_2 = (float *)(void *)(work + 37120); /* [t_key: 32, j: 32] */
-    float *const key = (float *)(void *)(work + 41216); /* [j: 32, f: 64] */
+    float *const query_features_2 = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
+    float *const score = (float *)(void *)(work + 33024); /* [j: 32, t_key: 32] */
+    float *const weight_2 = (float *)(void *)(work + 37120); /* [j: 32, t_key: 32] */
+    float *const query = (float *)(void *)(work + 41216); /* [f: 64, j: 32] */
     float *const sum_from_state = (float *)(void *)(work + 49408); /* [j: 32, e: 64] */
     float *const query_scale_2 = (float *)(void *)(work + 57600); /* [t_key: 32] */
-    float *const key_features_3 = (float *)(void *)(work + 57728); /* [t_key: 32, f: 64] */
-    float *const query = (float *)(void *)(work + 65920); /* [f: 64, j: 32] */
-    float *const query_2 = (float *)(void *)(work + 41216); /* [f: 64, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(work + 74112); /* [j: 32] */
-    float *const query_sum_4 = (float *)(void *)(work + 65920); /* [i: 32] */
-    float *const score_2 = (float *)(void *)(work + 66048); /* [i: 32, j: 32] */
-    float *const weight_3 = (float *)(void *)(work + 74240); /* [i: 32, j: 32] */
-    float *const key_features_4 = (float *)(void *)(work + 78336); /* [i: 32, d: 64] */
-    float *const score_3 = (float *)(void *)(work + 86528); /* [i: 32, j: 32] */
-    float *const key_features_turned_2 = (float *)(void *)(work + 90624); /* [d: 64, j: 32] */
-    float *const sum = (float *)(void *)(work + 98816); /* [j: 32, e: 64] */
-    float *const sum_2 = (float *)(void *)(work + 107008); /* [j: 32, d: 64] */
-    float *const row_sum = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const corrected = (float *)(void *)(work + 49408); /* [t_key: 32, e: 64] */
+    float *const query_features_4 = (float *)(void *)(work + 57728); /* [f: 64, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 65920); /* [f: 64, j: 32] */
+    float *const query_3 = (float *)(void *)(work + 74112); /* [f: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 82304); /* [j: 32] */
+    float *const kept_share = (float *)(void *)(work + 41216); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 41472); /* [f: 64] */
+    float *const query_sum_4 = (float *)(void *)(work + 41216); /* [i: 32] */
+    float *const score_2 = (float *)(void *)(work + 41344); /* [i: 32, j: 32] */
+    float *const weight_3 = (float *)(void *)(work + 65920); /* [i: 32, j: 32] */
+    float *const score_3 = (float *)(void *)(work + 70016); /* [j: 32, i: 32] */
+    float *const sum = (float *)(void *)(work + 82432); /* [j: 32, e: 64] */
+    float *const query_features_6 = (float *)(void *)(work + 90624); /* [f: 64, i: 32] */
+    float *const sum_2 = (float *)(void *)(work + 98816); /* [d: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(work + 45440); /* [j: 32] */
+    float *const corrected = (float *)(void *)(work + 45568); /* [t_key: 32, e: 64] */
     float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
         call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
-    float *const key_3 = (float *)(void *)(work + 74240); /* [t_key: 32, e: 64] */
-    float *const key_4 = (float *)(void *)(work + 82432); /* [j: 32, e: 64] */
+    float *const key_2 = (float *)(void *)(work + 37120); /* [t_key: 32, e: 64] */
+    float *const key_3 = (float *)(void *)(work + 65920); /* [j: 32, e: 64] */
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const query_3 = (float *)(void *)(work + 24704); /* [t_key: 32] */
-    float *const query_scale_3 = (float *)(void *)(work + 37120); /* [j: 32] */
+    float *const query_4 = (float *)(void *)(work + 24704); /* [t_key: 32] */
+    float *const query_scale_3 = (float *)(void *)(work + 45312); /* [j: 32] */
     float *const dbeta_array = call->dbeta_array ? call->dbeta_array + (b * kv_heads + g) * members * n_k : NULL;
-    float *const score_4 = (float *)(void *)(work + 37120); /* [t_key: 32, j: 32] */
+    float *const score_4 = (float *)(void *)(work + 45568); /* [t_key: 32, j: 32] */
     float *const weight_6 = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
-    float *const sum_3 = (float *)(void *)(work + 49408); /* [t_key: 32, d: 64] */
+    float *const sum_3 = (float *)(void *)(work + 65920); /* [d: 64, t_key: 32] */
+    float *const weight_6_turned = (float *)(void *)(work + 28800); /* [j: 32, t_key: 32] */
     float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g *
         call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const sum_4 = (float *)(void *)(work + 49408); /* [j: 32, d: 64] */
+    float *const sum_4 = (float *)(void *)(work + 65920); /* [d: 64, j: 32] */
     float *const query_sum_5 = (float *)(void *)(work + 16512); /* [j: 32] */
     float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + b * call->linear_part_3_at.batch + g *
         call->linear_part_3_at.head : NULL;
     const int64_t linear_part_3_row = call->linear_part_3_at.row;
-    float *const weight_7 = (float *)(void *)(work + 16384); /* [t_key: 32, j: 32] */
-    float *const row_sum_2 = (float *)(void *)(work + 20480); /* [t_key: 32] */
+    float *const row_sum_2 = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
     float *const row_sum_3 = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
-    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const query_sum_6 = (float *)(void *)(work + 16384); /* [i: 32] */
-    float *const key_features_7 = (float *)(void *)(work + 16512); /* [i: 32, d: 64] */
-    float *const key_features_8 = (float *)(void *)(work + 24704); /* [i: 32, f: 64] */
-    float *const k_tile = (float *)(void *)(work + 115200); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 123392); /* [j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(work + 123520); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 131712); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 131840); /* [j: 32] */
-    float *const key_turned = (float *)(void *)(work + 74240); /* [f: 64, j: 32] */
-    float *const q_tile = (float *)(void *)(work + 74240); /* [d: 64, i: 32] */
-    float *const corrected_turned = (float *)(void *)(work + 82432); /* [e: 64, t_key: 32] */
-    float *const sum_2_turned = (float *)(void *)(work + 16640); /* [d: 64, j: 32] */
-    float *const sum_4_turned = (float *)(void *)(work + 24832); /* [d: 64, j: 32] */
-    float *const weight_7_turned = (float *)(void *)(work + 20608); /* [j: 32, t_key: 32] */
-    float *const q_tile_2 = (float *)(void *)(work + 16512); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 107008); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 115200); /* [j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(work + 115328); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 123520); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 123648); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 123776); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 45568); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 45696); /* [i: 32] */
+    float *const score_2_turned = (float *)(void *)(work + 65920); /* [j: 32, i: 32] */
+    float *const weight_5_turned = (float *)(void *)(work + 41216); /* [i: 32, j: 32] */
+    float *const corrected_turned = (float *)(void *)(work + 65920); /* [e: 64, t_key: 32] */
+    float *const score_4_turned = (float *)(void *)(work + 16512); /* [j: 32, t_key: 32] */
+    float *const score_4_turned_2 = (float *)(void *)(work + 16384); /* [j: 32, t_key: 32] */
+    float *const weight_8_turned = (float *)(void *)(work + 16512); /* [t_key: 32, j: 32] */
     for (int64_t m = 0; m < members; m++) {
         /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
@@ -3651,12 +3636,12 @@ TARGET_v3 static void
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                         for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
-                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                    log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                    log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
                 for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                     const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                     /* query_sum = 0.0f */
@@ -3679,14 +3664,12 @@ TARGET_v3 static void
                             store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
                         }
                     }
-                    /* key_features = k * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-                            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
-                                const float query_sum_1 = query_sum[j];
-                                store_v3(key_features + j * 64 + d, load_v3(k + (j0 + j) * k_row + d) * ((query_sum_1 ==
-                                    0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_1))));
-                            }
+                    /* query_features = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 query_sum_1 = load_v3(query_sum + j);
+                        const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v3(query_features + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_2);
                         }
                     }
                     /* query_scale = beta_tile */
@@ -3694,99 +3677,116 @@ TARGET_v3 static void
                         store_v3(query_scale + j, load_v3(beta_tile + j));
                     }
                     if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
-                        /* query_features = linear_part_0_tile * query_scale */
+                        /* query_features_2 = linear_part_0_tile * query_scale */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             const vec_v3 query_scale_4 = load_v3(query_scale + j);
                             for (int64_t e = 0; e < 64; e++) {
-                                store_v3(query_features + e * 32 + j, load_v3(linear_part_0_tile + e * 32 + j) *
+                                store_v3(query_features_2 + e * 32 + j, load_v3(linear_part_0_tile + e * 32 + j) *
                                     query_scale_4);
                             }
                         }
                     }
-                    /* key_features_turned = key_features, with zeros beyond the last row */
-                    transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32);
-                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                        for (int64_t d = 0; d < 64; d++) key_features_turned[d * 32 + j] = 0;
-                    /* score[t_key][j] = sum over d of key_features * key_features_turned */
-                    dot7_v3(round_up(j1 - j0, 8), t_key1 - t_key0, key_features, key_features_turned, score);
-                    /* score = score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low -
-                       log_decay_k_low_tile)) * 1.442695f); weight_2 = scor ... */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 log_decay_k_tile_6 = load_v3(log_decay_k_tile + j);
-                        const vec_v3 log_decay_k_low_tile_7 = load_v3(log_decay_k_low_tile + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            const vec_v3 score_5 = load_v3(score + t_key * 32 + j);
-                            const vec_v3 score_new8 = score_5 * exp2_v3(((log_decay_k[(t_key0 + t_key)] -
-                                log_decay_k_tile_6) + (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_7)) *
-                                1.442695f);
-                            store_v3(score + t_key * 32 + j, score_new8);
-                            store_v3(weight_2 + t_key * 32 + j, score_new8 * query_scale[((t_key0 + t_key) - j0)]);
+                    /* score[j][t_key] = sum over d of query_features * query_features */
+                    dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, query_features, query_features, score);
+                    /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                       log_decay_k_low)) * 1.442695f); weight_2 =  ... */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                        const vec_v3 log_decay_k_tile_2_6 = load_v3(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                        const vec_v3 log_decay_k_low_tile_2_7 = load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
+                            j0));
+                        const vec_v3 query_scale_9 = load_v3(query_scale + ((t_key0 + t_key) - j0));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v3 score_5 = load_v3(score + j * 32 + t_key);
+                            const vec_v3 score_new8 = score_5 * exp2_v3(((log_decay_k_tile_2_6 - log_decay_k[(j0 + j)])
+                                + (log_decay_k_low_tile_2_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                            store_v3(score + j * 32 + t_key, score_new8);
+                            store_v3(weight_2 + j * 32 + t_key, score_new8 * query_scale_9);
                         }
                     }
-                    /* key = key_features * exp2(((log_decay_chunk - log_decay_k) + (log_decay_chunk_low -
-                       log_decay_k_low)) * 1.442695f) */
-                    const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                    const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                    /* query = query_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                       log_decay_k_low_tile_2)) * 1.442695f) */
+                    const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
                         n_k - 1), 0)];
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t f = 0; f < 64; f += 8) {
-                            store_v3(key + j * 64 + f, load_v3(key_features + j * 64 + f) * exp2f(((log_decay_chunk_9 -
-                                log_decay_k[(j0 + j)]) + (log_decay_chunk_low_10 - log_decay_k_low[(j0 + j)])) *
-                                1.442695f));
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_12 = exp2_v3(((log_decay_chunk_10 - load_v3(log_decay_k_tile_2 + j)) +
+                            (log_decay_chunk_low_11 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_v3(query + f * 32 + j, load_v3(query_features + f * 32 + j) * t_12);
                         }
                     }
-                    /* sum_from_state[j][e] = sum over f of key * state */
-                    dot8_v3(j1 - j0, key, state, sum_from_state);
+                    /* sum_from_state[j][e] = sum over f of query * state */
+                    dot1_v3(j1 - j0, query, state, sum_from_state);
                     /* query_scale_2 = 1.0f */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                         store_v3(query_scale_2 + t_key, splat_v3(1.0f));
                     }
-                    /* key_features_3 = (key_features * select((lo() / 32) == 0, 1.0f,
-                       exp2(((log_decay_k - log_decay_chunk) + (log_decay_k_low - log_d ... */
-                    const int t_11 = (j0 / 32) == 0;
-                    const float log_decay_chunk_12 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                    const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                    const float t_14 = exp2f(((log_decay_chunk_12 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
-                        0)]) + (log_decay_chunk_low_13 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                    /* query_features_4 = (query_features * select((lo() / 32) == 0, 1.0f,
+                       exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_ ... */
+                    const int t_13 = (j0 / 32) == 0;
+                    const float log_decay_chunk_14 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_15 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                    const float t_17 = exp2f(((log_decay_chunk_14 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                        0)]) + (log_decay_chunk_low_15 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
                         0)])) * 1.442695f);
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        for (int64_t f = 0; f < 64; f += 8) {
-                            store_v3(key_features_3 + t_key * 64 + f, (load_v3(key_features + ((t_key0 + t_key) - j0) *
-                                64 + f) * (t_11 ? 1.0f : exp2f(((log_decay_k[(t_key0 + t_key)] - log_decay_chunk_12) +
-                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_chunk_low_13)) * 1.442695f))) * t_14);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                        const vec_v3 t_16 = t_13 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + ((t_key0 +
+                            t_key) - j0)) - log_decay_chunk_14) + (load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
+                            j0)) - log_decay_chunk_low_15)) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_v3(query_features_4 + f * 32 + t_key, (load_v3(query_features + f * 32 + ((t_key0 +
+                                t_key) - j0)) * t_16) * t_17);
                         }
                     }
                     if (linear_part_3 || linear_part_5) {
-                        /* query[f][j] = sum over e of state * query_features */
-                        dot9_v3(round_up(j1 - j0, 8), state, query_features, query);
+                        /* query_2[f][j] = sum over e of state * query_features_2 */
+                        dot7_v3(round_up(j1 - j0, 8), state, query_features_2, query_2);
                     }
                     if (linear_part_5) {
                         /* query_sum_3 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             store_v3(query_sum_3 + j, splat_v3(0.0f));
                         }
-                        /* key_turned = key, with zeros beyond the last row */
-                        transpose_v3(key, 64, j1 - j0, 64, key_turned, 32);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                            for (int64_t f = 0; f < 64; f++) key_turned[f * 32 + j] = 0;
                     }
                     if (linear_part_3 || linear_part_5) {
-                        /* query_2 = query * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-                           log_decay_k_low_tile)) * 1.442695f); query ... */
-                        const float log_decay_chunk_16 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        /* query_3 = query_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                           log_decay_k_low_tile_2)) * 1.442695f); ... */
+                        const float log_decay_chunk_19 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                             0)];
-                        const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
                             n_k - 1), 0)];
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const vec_v3 t_18 = exp2_v3(((log_decay_chunk_16 - load_v3(log_decay_k_tile + j)) +
-                                (log_decay_chunk_low_17 - load_v3(log_decay_k_low_tile + j))) * 1.442695f);
+                            const vec_v3 t_21 = exp2_v3(((log_decay_chunk_19 - load_v3(log_decay_k_tile_2 + j)) +
+                                (log_decay_chunk_low_20 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
                             vec_v3 query_sum_3_in = (vec_v3){0};
                             for (int64_t f = 0; f < 64; f++) {
-                                const vec_v3 query_15 = load_v3(query + f * 32 + j);
-                                store_v3(query_2 + f * 32 + j, query_15 * t_18);
-                                query_sum_3_in += query_15 * (-load_v3(key_turned + f * 32 + j));
+                                const vec_v3 query_2_18 = load_v3(query_2 + f * 32 + j);
+                                store_v3(query_3 + f * 32 + j, query_2_18 * t_21);
+                                query_sum_3_in += query_2_18 * (-load_v3(query + f * 32 + j));
                             }
                             store_v3(query_sum_3 + j, load_v3(query_sum_3 + j) + query_sum_3_in);
+                        }
+                    }
+                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) < 0.5f, p ... */
+                    const float t_22 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
+                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+                    const float t_23 = powf(2.7182818f, t_22);
+                    const int t_24 = t_23 < 0.5f;
+                    const float t_25 = t_24 ? t_23 : 1.0f;
+                    const float t_26 = t_24 ? 0.0f : (-expm1f(t_22));
+                    for (int64_t f = 0; f < 64; f += 8) {
+                        store_v3(kept_share + f, splat_v3(t_25));
+                        store_v3(lost_share + f, splat_v3(t_26));
+                    }
+                    /* state = (state * kept_share) - (state * lost_share) */
+                    for (int64_t f = 0; f < 64; f++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                const vec_v3 state_27 = load_v3(state + f * 64 + e);
+                                store_v3(state + f * 64 + e, (state_27 * kept_share[f]) - (state_27 * lost_share[f]));
+                            }
                         }
                     }
                     /* sum = 0.0f */
@@ -3799,10 +3799,10 @@ TARGET_v3 static void
                     }
                     if (linear_part_3) {
                         /* sum_2 = 0.0f */
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
-                                    store_v3(sum_2 + j * 64 + d, splat_v3(0.0f));
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                    store_v3(sum_2 + d * 32 + j, splat_v3(0.0f));
                                 }
                             }
                         }
@@ -3820,6 +3820,13 @@ TARGET_v3 static void
                         transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+                        for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                            log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+                        /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+                        for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                            log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]
+                                : 0;
                         /* query_sum_4 = 0.0f */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
                             store_v3(query_sum_4 + i, splat_v3(0.0f));
@@ -3832,8 +3839,8 @@ TARGET_v3 static void
                             }
                             for (int64_t d = 0; d < 64; d++) {
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                    const vec_v3 q_tile_19 = load_v3(q_tile + d * 32 + i);
-                                    query_sum_4_in[vector] += q_tile_19 * q_tile_19;
+                                    const vec_v3 q_tile_28 = load_v3(q_tile + d * 32 + i);
+                                    query_sum_4_in[vector] += q_tile_28 * q_tile_28;
                                 }
                             }
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -3841,97 +3848,140 @@ TARGET_v3 static void
                             }
                         }
                         if (linear_part_3 || linear_part_5) {
-                            /* score_2[i][j] = sum over e of dout * query_features */
-                            dot10_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                query_features, score_2);
+                            /* score_2[i][j] = sum over e of dout * query_features_2 */
+                            dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                query_features_2, score_2);
                         }
-                        /* key_features_4 = (q * select(query_sum_4 == 0.0f, 0.0f,
-                           1.0f / sqrt(query_sum_4))) * 0.125f */
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
-                                    const float query_sum_4_20 = query_sum_4[i];
-                                    store_v3(key_features_4 + i * 64 + d, (load_v3(q + m * q_head + (i0 + i) * q_row +
-                                        d) * ((query_sum_4_20 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_4_20)))) *
-                                        0.125f);
+                        if (linear_part_3) {
+                            /* weight_3 = score_2 * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low -
+                               log_decay_k_low_tile_2)) * 1.442695f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const vec_v3 log_decay_k_tile_2_29 = load_v3(log_decay_k_tile_2 + j);
+                                const vec_v3 log_decay_k_low_tile_2_30 = load_v3(log_decay_k_low_tile_2 + j);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_v3(weight_3 + i * 32 + j, load_v3(score_2 + i * 32 + j) *
+                                        exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                        log_decay_k_tile_2_29) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)])
+                                        - log_decay_k_low_tile_2_30)) * 1.442695f));
                                 }
                             }
                         }
-                        /* key_features_turned_2 = key_features, with zeros beyond the last row */
-                        transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned_2, 32);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                            for (int64_t d = 0; d < 64; d++) key_features_turned_2[d * 32 + j] = 0;
-                        /* score_3[i][j] = sum over d of key_features_4 * key_features_turned_2 */
-                        dot7_v3(round_up(j1 - j0, 8), i1 - i0, key_features_4, key_features_turned_2, score_3);
-                        /* weight_3 = score_2 * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                           log_decay_k_low_tile)) * 1.442695f); score_3 =  ... */
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const vec_v3 log_decay_k_tile_21 = load_v3(log_decay_k_tile + j);
-                            const vec_v3 log_decay_k_low_tile_22 = load_v3(log_decay_k_low_tile + j);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_v3 t_23 = exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                    log_decay_k_tile_21) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                    log_decay_k_low_tile_22)) * 1.442695f);
-                                store_v3(weight_3 + i * 32 + j, load_v3(score_2 + i * 32 + j) * t_23);
-                                store_v3(score_3 + i * 32 + j, load_v3(score_3 + i * 32 + j) * t_23);
+                        /* q_tile = (q_tile * select(query_sum_4 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_4))) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const vec_v3 query_sum_4_31 = load_v3(query_sum_4 + i);
+                            const vec_v3 t_32 = pick_v3(query_sum_4_31 == 0.0f, splat_v3(0.0f),
+                                1.0f / sqrt_v3(query_sum_4_31));
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_32) * 0.125f);
+                            }
+                        }
+                        /* score_3[j][i] = sum over d of query_features * q_tile */
+                        dot0_v3(round_up(i1 - i0, 8), j1 - j0, query_features, q_tile, score_3);
+                        /* score_3 = score_3 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                           log_decay_k_low)) * 1.442695f) */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const vec_v3 log_decay_q_tile_33 = load_v3(log_decay_q_tile + i);
+                            const vec_v3 log_decay_q_low_tile_34 = load_v3(log_decay_q_low_tile + i);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score_3 + j * 32 + i, load_v3(score_3 + j * 32 + i) *
+                                    exp2_v3(((log_decay_q_tile_33 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_34 -
+                                    log_decay_k_low[(j0 + j)])) * 1.442695f));
                             }
                         }
                         /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_24 = j0 + j + lane_v3;
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_v3(score_3 + i * 32 + j, pick_v3(__builtin_convertvector(t_24 <= ((i0 + i) +
-                                    query_start), mask_v3), load_v3(score_3 + i * 32 + j), splat_v3(0.0f)));
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_35 = (i0 + i + lane_v3) + query_start;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score_3 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_35,
+                                    mask_v3), load_v3(score_3 + j * 32 + i), splat_v3(0.0f)));
                             }
                         }
                         /* sum[j][e] += sum over i of score_3 * dout */
-                        dot11_v3(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
-                        /* key_features_5 = (key_features_4 * select((lo() / 32) == 0, 1.0f,
-                           exp2(((log_decay_q - log_decay_chunk) + (log_decay_q_low - log ... */
-                        const int t_25 = (j0 / 32) == 0;
-                        const float log_decay_chunk_26 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                        const float log_decay_chunk_low_27 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                        const float t_28 = exp2f(((log_decay_chunk_26 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
-                            0)]) + (log_decay_chunk_low_27 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                        dot9_v3(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                        /* query_features_6 = (q_tile * select((lo() / 32) == 0, 1.0f,
+                           exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
+                        const int t_36 = (j0 / 32) == 0;
+                        const float log_decay_chunk_37 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_38 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        const float t_40 = exp2f(((log_decay_chunk_37 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                            0)]) + (log_decay_chunk_low_38 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
                             0)])) * 1.442695f);
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            for (int64_t f = 0; f < 64; f += 8) {
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const vec_v3 t_39 = t_36 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
+                                log_decay_chunk_37) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_38)) *
+                                1.442695f);
+                            for (int64_t f = 0; f < 64; f++) {
+                                store_v3(query_features_6 + f * 32 + i, (load_v3(q_tile + f * 32 + i) * t_39) * t_40);
                             }
                         }
+                        /* state[f][e] += sum over i of query_features_6 * dout */
+                        dot10_v3(i1 - i0, query_features_6, dout + m * dout_head + i0 * dout_row, dout_row, state);
                         if (linear_part_3) {
                             /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_29 = j0 + j + lane_v3;
+                                const ints_v3 t_41 = j0 + j + lane_v3;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_v3(weight_3 + i * 32 + j, pick_v3(__builtin_convertvector(t_29 <= ((i0 + i) +
+                                    store_v3(weight_3 + i * 32 + j, pick_v3(__builtin_convertvector(t_41 <= ((i0 + i) +
                                         query_start), mask_v3), load_v3(weight_3 + i * 32 + j), splat_v3(0.0f)));
                                 }
                             }
-                            /* sum_2[j][d] += sum over i of weight_3 * key_features_4 */
-                            dot12_v3(j1 - j0, i1 - i0, weight_3, key_features_4, sum_2);
+                            /* sum_2[d][j] += sum over i of q_tile * weight_3 */
+                            if (__builtin_expect(!finite_v3(q_tile, 32, 64, i1 - i0),
+                                0)) { /* infinity and NaN affect only queries that see them */
+                                dot11_v3(round_up(j1 - j0, 8), i1 - i0, q_tile, weight_3, sum_2);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    mask_v3 in_region[4] = {0};
+                                    if (finite_v3(q_tile + i * 1, 32, 64, 1)) continue;
+                                    const int64_t t_42 = (i0 + i) + query_start;
+                                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                        in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_42, mask_v3);
+                                    }
+                                    add_seen_v3(64, sum_2, 32, q_tile + i * 1, 32, weight_3 + i * 32, in_region,
+                                        j1 - j0);
+                                }
+                            } else
+                                dot12_v3(round_up(j1 - j0, 8), i1 - i0, q_tile, weight_3, sum_2);
                         }
                         if (linear_part_5) {
-                            /* score_3 = score_2 * neg(score_3) */
-                            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                        store_v3(score_3 + i * 32 + j, load_v3(score_2 + i * 32 + j) * (-load_v3(score_3
-                                            + i * 32 + j)));
+                            /* score_2_turned = score_2, with zeros beyond the last row */
+                            transpose_v3(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                                for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
+                            /* score_3 = score_2_turned * neg(score_3) */
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                        store_v3(score_3 + j * 32 + i, load_v3(score_2_turned + j * 32 + i) *
+                                            (-load_v3(score_3 + j * 32 + i)));
                                     }
                                 }
                             }
-                            /* score_3 = select(j <= (i + query_start), score_3, 0.0f); row_sum += score_3 */
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_30 = j0 + j + lane_v3;
-                                vec_v3 row_sum_in = (vec_v3){0};
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const vec_v3 score_3_31 = load_v3(score_3 + i * 32 + j);
-                                    const vec_v3 score_3_new32 = pick_v3(__builtin_convertvector(t_30 <= ((i0 + i) +
-                                        query_start), mask_v3), score_3_31, splat_v3(0.0f));
-                                    store_v3(score_3 + i * 32 + j, score_3_new32);
-                                    row_sum_in += score_3_new32;
+                            /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                const ints_v3 t_43 = (i0 + i + lane_v3) + query_start;
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    store_v3(score_3 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_43,
+                                        mask_v3), load_v3(score_3 + j * 32 + i), splat_v3(0.0f)));
                                 }
-                                store_v3(row_sum + j, load_v3(row_sum + j) + row_sum_in);
+                            }
+                            /* weight_5_turned = score_3, with zeros beyond the last row */
+                            transpose_v3(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32);
+                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                                for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
+                            /* row_sum += weight_5_turned */
+                            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                                vec_v3 row_sum_in[2];
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                    row_sum_in[vector] = (vec_v3){0};
+                                }
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                        row_sum_in[vector] += load_v3(weight_5_turned + i * 32 + j);
+                                    }
+                                }
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                    store_v3(row_sum + j, load_v3(row_sum + j) + row_sum_in[vector]);
+                                }
                             }
                         }
                     }
@@ -3946,176 +3996,203 @@ TARGET_v3 static void
                     }
                     /* corrected[j][e] = query_scale_2[j] * (sum[j][e] - sum over t_key > j of weight_2 *
                        corrected[t_key][e]) */
-                    dot13_v3(j1 - j0, weight_2 + (j1 - j0 - 1) * (1 + 32), -(1), -(32),
+                    dot13_v3(j1 - j0, weight_2 + (j1 - j0 - 1) * (32 + 1), -(32), -(1),
                         query_scale_2 + (j1 - j0 - 1) * (1), -(1), sum + (j1 - j0 - 1) * (64), -(64),
                         corrected + (j1 - j0 - 1) * (64), -(64));
                     if (linear_part_1) {
                         /* linear_part_1 = corrected */
-                        for (int64_t e = 0; e < 64; e++)
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                            for (int64_t e = 0; e < 64; e++)
                                 linear_part_1[(t_key0 + t_key) * linear_part_1_row + e] = corrected[t_key * 64 + e];
                     }
-                    /* key_3 = corrected * query_scale */
+                    /* key_2 = corrected * query_scale */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                                store_v3(key_3 + t_key * 64 + e, load_v3(corrected + t_key * 64 + e) *
+                                store_v3(key_2 + t_key * 64 + e, load_v3(corrected + t_key * 64 + e) *
                                     query_scale[((t_key0 + t_key) - j0)]);
                             }
                         }
                     }
                     if (dv) {
-                        /* key_4 = key_3 */
+                        /* key_3 = key_2 */
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                                    store_v3(key_4 + j * 64 + e, load_v3(key_3 + ((j0 + j) - t_key0) * 64 + e));
+                                    store_v3(key_3 + j * 64 + e, load_v3(key_2 + ((j0 + j) - t_key0) * 64 + e));
                                 }
                             }
                         }
-                        /* dv = key_4 */
-                        for (int64_t e = 0; e < 64; e++)
-                            for (int64_t j = 0; j < j1 - j0; j++)
-                                dv[(j0 + j) * dv_row + e] = key_4[j * 64 + e];
+                        /* dv = key_3 */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            for (int64_t e = 0; e < 64; e++)
+                                dv[(j0 + j) * dv_row + e] = key_3[j * 64 + e];
                     }
                     if (dbeta_array) {
-                        /* query_3 = 0.0f */
+                        /* query_4 = 0.0f */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                            store_v3(query_3 + t_key, splat_v3(0.0f));
+                            store_v3(query_4 + t_key, splat_v3(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
                         transpose_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
-                        /* query_3 += corrected_turned * linear_part_0_tile */
+                        /* query_4 += corrected_turned * linear_part_0_tile */
                         for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                            vec_v3 query_3_in[2];
+                            vec_v3 query_4_in[2];
                             UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                query_3_in[vector] = (vec_v3){0};
+                                query_4_in[vector] = (vec_v3){0};
                             }
                             for (int64_t e = 0; e < 64; e++) {
                                 UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                    query_3_in[vector] += load_v3(corrected_turned + e * 32 + t_key) *
+                                    query_4_in[vector] += load_v3(corrected_turned + e * 32 + t_key) *
                                         load_v3(linear_part_0_tile + e * 32 + ((t_key0 + t_key) - j0));
                                 }
                             }
                             UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                store_v3(query_3 + t_key, load_v3(query_3 + t_key) + query_3_in[vector]);
+                                store_v3(query_4 + t_key, load_v3(query_4 + t_key) + query_4_in[vector]);
                             }
                         }
-                        /* query_scale_3 = select(m == 0, query_3, 0.0f) */
-                        const int t_33 = m == 0;
+                        /* query_scale_3 = select(m == 0, query_4, 0.0f) */
+                        const int t_44 = m == 0;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            store_v3(query_scale_3 + j, t_33 ? load_v3(query_3 + ((j0 + j) - t_key0)) : splat_v3(0.0f));
+                            store_v3(query_scale_3 + j, t_44 ? load_v3(query_4 + ((j0 + j) - t_key0)) : splat_v3(0.0f));
                         }
                         /* dbeta_array = query_scale_3 */
                         for (int64_t j = 0; j < j1 - j0; j++)
                             dbeta_array[m * n_k + (j0 + j)] = query_scale_3[j];
                     }
-                    /* key_3 = 0.0f - key_3 */
+                    /* key_2 = 0.0f - key_2 */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                                store_v3(key_3 + t_key * 64 + e, 0.0f - load_v3(key_3 + t_key * 64 + e));
+                                store_v3(key_2 + t_key * 64 + e, 0.0f - load_v3(key_2 + t_key * 64 + e));
                             }
                         }
                     }
                     if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
-                        /* score_4[t_key][j] = sum over e of key_3 * query_features */
-                        dot7_v3(round_up(j1 - j0, 8), t_key1 - t_key0, key_3, query_features, score_4);
+                        /* score_4[t_key][j] = sum over e of key_2 * query_features_2 */
+                        dot14_v3(round_up(j1 - j0, 8), t_key1 - t_key0, key_2, query_features_2, score_4);
                     }
                     if (linear_part_2 || linear_part_3) {
-                        /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low -
-                           log_decay_k_low_tile)) * 1.442695f) */
+                        /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                           log_decay_k_low_tile_2)) * 1.442695f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const vec_v3 log_decay_k_tile_34 = load_v3(log_decay_k_tile + j);
-                            const vec_v3 log_decay_k_low_tile_35 = load_v3(log_decay_k_low_tile + j);
+                            const vec_v3 log_decay_k_tile_2_45 = load_v3(log_decay_k_tile_2 + j);
+                            const vec_v3 log_decay_k_low_tile_2_46 = load_v3(log_decay_k_low_tile_2 + j);
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                                 store_v3(weight_6 + t_key * 32 + j, load_v3(score_4 + t_key * 32 + j) *
-                                    exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_34) +
-                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_35)) * 1.442695f));
+                                    exp2_v3(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_45) +
+                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_46)) * 1.442695f));
                             }
                         }
                         /* weight_6 = select(j < t_key, weight_6, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_36 = j0 + j + lane_v3;
+                            const ints_v3 t_47 = j0 + j + lane_v3;
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_v3(weight_6 + t_key * 32 + j, pick_v3(__builtin_convertvector(t_36 < (t_key0 +
+                                store_v3(weight_6 + t_key * 32 + j, pick_v3(__builtin_convertvector(t_47 < (t_key0 +
                                     t_key), mask_v3), load_v3(weight_6 + t_key * 32 + j), splat_v3(0.0f)));
                             }
                         }
                     }
                     if (linear_part_2) {
-                        /* sum_3[t_key][d] = sum over j of weight_6 * key_features */
-                        dot14_v3(t_key1 - t_key0, j1 - j0, weight_6, key_features, sum_3);
+                        /* weight_6_turned = weight_6, with zeros beyond the last row */
+                        transpose_v3(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                            for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
+                        /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
+                        if (__builtin_expect(!finite_v3(query_features, 32, 64, j1 - j0),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot15_v3(round_up(t_key1 - t_key0, 8), j1 - j0, query_features, weight_6_turned, sum_3);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                mask_v3 in_region[4] = {0};
+                                if (finite_v3(query_features + j * 1, 32, 64, 1)) continue;
+                                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                                    in_region[t_key / 8] = __builtin_convertvector((j0 + j) < (t_key0 + t_key +
+                                        lane_v3), mask_v3);
+                                }
+                                add_seen_v3(64, sum_3, 32, query_features + j * 1, 32, weight_6_turned + j * 32,
+                                    in_region, t_key1 - t_key0);
+                            }
+                        } else
+                            dot16_v3(round_up(t_key1 - t_key0, 8), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
-                                    store_v3(sum_3 + t_key * 64 + d, load_v3(sum_3 + t_key * 64 + d));
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                    store_v3(sum_3 + d * 32 + t_key, load_v3(sum_3 + d * 32 + t_key));
                                 }
                             }
                         }
-                        /* linear_part_2 = sum_3 */
-                        for (int64_t d = 0; d < 64; d++)
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                                linear_part_2[(t_key0 + t_key) * linear_part_2_row + d] = sum_3[t_key * 64 + d];
+                        /* linear_part_2 = sum_3, transposed back */
+                        transpose_out_v3(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
+                            linear_part_2_row);
                     }
                     if (linear_part_3) {
-                        /* sum_4[j][d] = sum over t_key of weight_6 * key_features */
-                        dot15_v3(j1 - j0, t_key1 - t_key0, weight_6, key_features, sum_4);
-                        /* sum_2_turned = sum_2, with zeros beyond the last row */
-                        transpose_v3(sum_2, 64, j1 - j0, 64, sum_2_turned, 32);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                            for (int64_t d = 0; d < 64; d++) sum_2_turned[d * 32 + j] = 0;
-                        /* sum_4_turned = sum_4, with zeros beyond the last row */
-                        transpose_v3(sum_4, 64, j1 - j0, 64, sum_4_turned, 32);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                            for (int64_t d = 0; d < 64; d++) sum_4_turned[d * 32 + j] = 0;
+                        /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
+                        if (__builtin_expect(!finite_v3(query_features, 32, 64, t_key1 - t_key0),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot15_v3(round_up(j1 - j0, 8), t_key1 - t_key0, query_features, weight_6, sum_4);
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                mask_v3 in_region[4] = {0};
+                                if (finite_v3(query_features + t_key * 1, 32, 64, 1)) continue;
+                                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) < (t_key0 + t_key),
+                                        mask_v3);
+                                }
+                                add_seen_v3(64, sum_4, 32, query_features + t_key * 1, 32, weight_6 + t_key * 32,
+                                    in_region, j1 - j0);
+                            }
+                        } else
+                            dot16_v3(round_up(j1 - j0, 8), t_key1 - t_key0, query_features, weight_6, sum_4);
                         /* query_sum_5 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             store_v3(query_sum_5 + j, splat_v3(0.0f));
                         }
-                        /* sum_2_turned = (query_2 + sum_2_turned) + sum_4_turned;
-                           query_sum_5 += sum_2_turned * (k_tile * select(query_sum == 0.0f, 0.0f,  ... */
+                        /* sum_2 = (query_3 + sum_2) + sum_4; query_sum_5 += sum_2 * (k_tile * select(query_sum == 0.0f,
+                           0.0f, neg((1.0f / sqrt(query_sum)) ... */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const vec_v3 query_sum_39 = load_v3(query_sum + j);
-                            const vec_v3 t_40 = sqrt_v3(query_sum_39);
-                            const vec_v3 t_41 = pick_v3(query_sum_39 == 0.0f, splat_v3(0.0f),
-                                (-((1.0f / t_40) * (0.5f / t_40))) / t_40);
+                            const vec_v3 query_sum_50 = load_v3(query_sum + j);
+                            const vec_v3 t_51 = sqrt_v3(query_sum_50);
+                            const vec_v3 t_52 = pick_v3(query_sum_50 == 0.0f, splat_v3(0.0f),
+                                (-((1.0f / t_51) * (0.5f / t_51))) / t_51);
                             vec_v3 query_sum_5_in = (vec_v3){0};
                             for (int64_t d = 0; d < 64; d++) {
-                                const vec_v3 sum_2_turned_37 = load_v3(sum_2_turned + d * 32 + j);
-                                const vec_v3 sum_2_turned_new38 = (load_v3(query_2 + d * 32 + j) + sum_2_turned_37) +
-                                    load_v3(sum_4_turned + d * 32 + j);
-                                store_v3(sum_2_turned + d * 32 + j, sum_2_turned_new38);
-                                query_sum_5_in += sum_2_turned_new38 * (load_v3(k_tile + d * 32 + j) * t_41);
+                                const vec_v3 sum_2_48 = load_v3(sum_2 + d * 32 + j);
+                                const vec_v3 sum_2_new49 = (load_v3(query_3 + d * 32 + j) + sum_2_48) + load_v3(sum_4 +
+                                    d * 32 + j);
+                                store_v3(sum_2 + d * 32 + j, sum_2_new49);
+                                query_sum_5_in += sum_2_new49 * (load_v3(k_tile + d * 32 + j) * t_52);
                             }
                             store_v3(query_sum_5 + j, load_v3(query_sum_5 + j) + query_sum_5_in);
                         }
-                        /* sum_2_turned = (sum_2_turned * select(query_sum == 0.0f, 0.0f,
+                        /* sum_2 = (sum_2 * select(query_sum == 0.0f, 0.0f,
                            1.0f / sqrt(query_sum))) + (query_sum_5 * (k_tile * 2.0f)) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const vec_v3 query_sum_42 = load_v3(query_sum + j);
-                            const vec_v3 t_43 = pick_v3(query_sum_42 == 0.0f, splat_v3(0.0f),
-                                1.0f / sqrt_v3(query_sum_42));
-                            const vec_v3 query_sum_5_44 = load_v3(query_sum_5 + j);
+                            const vec_v3 query_sum_53 = load_v3(query_sum + j);
+                            const vec_v3 t_54 = pick_v3(query_sum_53 == 0.0f, splat_v3(0.0f),
+                                1.0f / sqrt_v3(query_sum_53));
+                            const vec_v3 query_sum_5_55 = load_v3(query_sum_5 + j);
                             for (int64_t d = 0; d < 64; d++) {
-                                store_v3(sum_2_turned + d * 32 + j, (load_v3(sum_2_turned + d * 32 + j) * t_43) +
-                                    (query_sum_5_44 * (load_v3(k_tile + d * 32 + j) * 2.0f)));
+                                store_v3(sum_2 + d * 32 + j, (load_v3(sum_2 + d * 32 + j) * t_54) + (query_sum_5_55 *
+                                    (load_v3(k_tile + d * 32 + j) * 2.0f)));
                             }
                         }
-                        /* linear_part_3 = sum_2_turned, transposed back */
-                        transpose_out_v3(sum_2_turned, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
+                        /* linear_part_3 = sum_2, transposed back */
+                        transpose_out_v3(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
                             linear_part_3_row);
                     }
                     if (linear_part_4) {
-                        /* weight_7 = score_4 * score */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                    store_v3(weight_7 + t_key * 32 + j, load_v3(score_4 + t_key * 32 + j) *
-                                        load_v3(score + t_key * 32 + j));
+                        /* score_4_turned = score_4, with zeros beyond the last row */
+                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                            for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
+                        /* score_4_turned = score_4_turned * score */
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                    store_v3(score_4_turned + j * 32 + t_key, load_v3(score_4_turned + j * 32 + t_key) *
+                                        load_v3(score + j * 32 + t_key));
                                 }
                             }
                         }
@@ -4123,32 +4200,18 @@ TARGET_v3 static void
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                             store_v3(row_sum_2 + t_key, splat_v3(0.0f));
                         }
-                        /* weight_7 = select(j < t_key, weight_7, 0.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_45 = j0 + j + lane_v3;
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_v3(weight_7 + t_key * 32 + j, pick_v3(__builtin_convertvector(t_45 < (t_key0 +
-                                    t_key), mask_v3), load_v3(weight_7 + t_key * 32 + j), splat_v3(0.0f)));
-                            }
-                        }
-                        /* weight_7_turned = weight_7, with zeros beyond the last row */
-                        transpose_v3(weight_7, 32, t_key1 - t_key0, j1 - j0, weight_7_turned, 32);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                            for (int64_t j = 0; j < j1 - j0; j++) weight_7_turned[j * 32 + t_key] = 0;
-                        /* row_sum_2 += weight_7_turned */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                            vec_v3 row_sum_2_in[2];
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                row_sum_2_in[vector] = (vec_v3){0};
-                            }
+                        /* score_4_turned = select(j < t_key, score_4_turned, 0.0f); row_sum_2 += score_4_turned */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            const ints_v3 t_56 = t_key0 + t_key + lane_v3;
+                            vec_v3 row_sum_2_in = (vec_v3){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                    row_sum_2_in[vector] += load_v3(weight_7_turned + j * 32 + t_key);
-                                }
+                                const vec_v3 score_4_turned_57 = load_v3(score_4_turned + j * 32 + t_key);
+                                const vec_v3 score_4_turned_new58 = pick_v3(__builtin_convertvector((j0 + j) < t_56,
+                                    mask_v3), score_4_turned_57, splat_v3(0.0f));
+                                store_v3(score_4_turned + j * 32 + t_key, score_4_turned_new58);
+                                row_sum_2_in += score_4_turned_new58;
                             }
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                store_v3(row_sum_2 + t_key, load_v3(row_sum_2 + t_key) + row_sum_2_in[vector]);
-                            }
+                            store_v3(row_sum_2 + t_key, load_v3(row_sum_2 + t_key) + row_sum_2_in);
                         }
                         /* row_sum_2 = row_sum_2 */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
@@ -4159,12 +4222,16 @@ TARGET_v3 static void
                             linear_part_4[(t_key0 + t_key)] = row_sum_2[t_key];
                     }
                     if (linear_part_5) {
-                        /* score = score_4 * neg(score) */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                    store_v3(score + t_key * 32 + j, load_v3(score_4 + t_key * 32 + j) * (-load_v3(score
-                                        + t_key * 32 + j)));
+                        /* score_4_turned_2 = score_4, with zeros beyond the last row */
+                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
+                            for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
+                        /* score = score_4_turned_2 * neg(score) */
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                    store_v3(score + j * 32 + t_key, load_v3(score_4_turned_2 + j * 32 + t_key) *
+                                        (-load_v3(score + j * 32 + t_key)));
                                 }
                             }
                         }
@@ -4172,18 +4239,33 @@ TARGET_v3 static void
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             store_v3(row_sum_3 + j, splat_v3(0.0f));
                         }
-                        /* score = select(j < t_key, score, 0.0f); row_sum_3 += score */
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_46 = j0 + j + lane_v3;
-                            vec_v3 row_sum_3_in = (vec_v3){0};
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                const vec_v3 score_47 = load_v3(score + t_key * 32 + j);
-                                const vec_v3 score_new48 = pick_v3(__builtin_convertvector(t_46 < (t_key0 + t_key),
-                                    mask_v3), score_47, splat_v3(0.0f));
-                                store_v3(score + t_key * 32 + j, score_new48);
-                                row_sum_3_in += score_new48;
+                        /* score = select(j < t_key, score, 0.0f) */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                            const ints_v3 t_59 = t_key0 + t_key + lane_v3;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score + j * 32 + t_key, pick_v3(__builtin_convertvector((j0 + j) < t_59,
+                                    mask_v3), load_v3(score + j * 32 + t_key), splat_v3(0.0f)));
                             }
-                            store_v3(row_sum_3 + j, load_v3(row_sum_3 + j) + row_sum_3_in);
+                        }
+                        /* weight_8_turned = score, with zeros beyond the last row */
+                        transpose_v3(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0;
+                                t_key++) weight_8_turned[t_key * 32 + j] = 0;
+                        /* row_sum_3 += weight_8_turned */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                            vec_v3 row_sum_3_in[2];
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                row_sum_3_in[vector] = (vec_v3){0};
+                            }
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                    row_sum_3_in[vector] += load_v3(weight_8_turned + t_key * 32 + j);
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                store_v3(row_sum_3 + j, load_v3(row_sum_3 + j) + row_sum_3_in[vector]);
+                            }
                         }
                         /* row_sum = (row_sum + query_sum_3) + row_sum_3 */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4194,90 +4276,8 @@ TARGET_v3 static void
                         for (int64_t j = 0; j < j1 - j0; j++)
                             linear_part_5[(j0 + j)] = row_sum[j];
                     }
-                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-                       log_decay_chunk_low)) < 0.5f, p ... */
-                    const float t_49 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
-                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_50 = powf(2.7182818f, t_49);
-                    const int t_51 = t_50 < 0.5f;
-                    const float t_52 = t_51 ? t_50 : 1.0f;
-                    const float t_53 = t_51 ? 0.0f : (-expm1f(t_49));
-                    for (int64_t f = 0; f < 64; f += 8) {
-                        store_v3(kept_share + f, splat_v3(t_52));
-                        store_v3(lost_share + f, splat_v3(t_53));
-                    }
-                    /* state = (state * kept_share) - (state * lost_share) */
-                    for (int64_t f = 0; f < 64; f++) {
-                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                                const vec_v3 state_54 = load_v3(state + f * 64 + e);
-                                store_v3(state + f * 64 + e, (state_54 * kept_share[f]) - (state_54 * lost_share[f]));
-                            }
-                        }
-                    }
-                    {
-                        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-                            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-                            const int64_t i1 = min(i0 + 32, i_end);
-                            /* q_tile_2 = q, with zeros beyond the last row */
-                            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                                for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
-                            /* query_sum_6 = 0.0f */
-                            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                store_v3(query_sum_6 + i, splat_v3(0.0f));
-                            }
-                            /* query_sum_6 += q_tile_2 * q_tile_2 */
-                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                                vec_v3 query_sum_6_in[2];
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                    query_sum_6_in[vector] = (vec_v3){0};
-                                }
-                                for (int64_t d = 0; d < 64; d++) {
-                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                        const vec_v3 q_tile_2_55 = load_v3(q_tile_2 + d * 32 + i);
-                                        query_sum_6_in[vector] += q_tile_2_55 * q_tile_2_55;
-                                    }
-                                }
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                    store_v3(query_sum_6 + i, load_v3(query_sum_6 + i) + query_sum_6_in[vector]);
-                                }
-                            }
-                            /* key_features_7 = (q * select(query_sum_6 == 0.0f, 0.0f,
-                               1.0f / sqrt(query_sum_6))) * 0.125f */
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-                                    UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
-                                        const float query_sum_6_56 = query_sum_6[i];
-                                        store_v3(key_features_7 + i * 64 + d, (load_v3(q + m * q_head + (i0 + i) * q_row
-                                            + d) * ((query_sum_6_56 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_6_56)))) *
-                                            0.125f);
-                                    }
-                                }
-                            }
-                            /* key_features_8 = (key_features_7 * select((lo() / 32) == 0, 1.0f,
-                               exp2(((log_decay_q - log_decay_chunk) + (log_decay_q_low - log ... */
-                            const int t_57 = (j0 / 32) == 0;
-                            const float log_decay_chunk_58 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                            const float log_decay_chunk_low_59 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                            const float t_60 = exp2f(((log_decay_chunk_58 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
-                                0)]) + (log_decay_chunk_low_59 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
-                                0)])) * 1.442695f);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                for (int64_t f = 0; f < 64; f += 8) {
-                                    store_v3(key_features_8 + i * 64 + f, (load_v3(key_features_7 + i * 64 + f) * (t_57
-                                        ? 1.0f : exp2f((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                        log_decay_chunk_58) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                        log_decay_chunk_low_59)) * 1.442695f))) * t_60);
-                                }
-                            }
-                            /* state[f][e] += sum over i of key_features_8 * dout */
-                            dot16_v3(i1 - i0, key_features_8, dout + m * dout_head + i0 * dout_row, dout_row, state);
-                        }
-                    }
-                    /* state[f][e] += sum over t_key of key_features_3 * key_3 */
-                    dot17_v3(t_key1 - t_key0, key_features_3, key_3, state);
+                    /* state[f][e] += sum over t_key of query_features_4 * key_2 */
+                    dot6_v3(t_key1 - t_key0, query_features_4, key_2, state);
                 }
             }
         }
@@ -4337,10 +4337,10 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
     const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
-    float *const key_features_2 = (float *)(void *)(work + 24704); /* [j: 32, f: 64] */
+    float *const query_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_features_2 = (float *)(void *)(work + 24704); /* [f: 64, j: 32] */
     float *const query_scale = (float *)(void *)(work + 32896); /* [j: 32] */
-    float *const key_features_3 = (float *)(void *)(work + 33024); /* [j: 32, e: 64] */
+    float *const key_features = (float *)(void *)(work + 33024); /* [j: 32, e: 64] */
     float *const sum_from_state = (float *)(void *)(work + 41216); /* [f: 64, t_key: 32] */
     float *const query_2 = (float *)(void *)(work + 49408); /* [f: 64, t_key: 32] */
     float *const query_4 = (float *)(void *)(work + 57600); /* [d: 64, t_key: 32] */
@@ -4356,18 +4356,17 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
     const int64_t dlog_decay_k_head = call->dlog_decay_k_at.head;
     float *const query_sum_5 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const sum_from_state_2 = (float *)(void *)(work + 41216); /* [f: 64, i: 32] */
-    float *const query_7 = (float *)(void *)(work + 49408); /* [f: 64, i: 32] */
+    float *const query_8 = (float *)(void *)(work + 49408); /* [f: 64, i: 32] */
     float *const score = (float *)(void *)(work + 57600); /* [i: 32, j: 32] */
-    float *const key_features_3_turned = (float *)(void *)(work + 61696); /* [e: 64, j: 32] */
+    float *const key_features_turned = (float *)(void *)(work + 61696); /* [e: 64, j: 32] */
     float *const weight = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
-    float *const sum = (float *)(void *)(work + 65792); /* [i: 32, d: 64] */
+    float *const sum = (float *)(void *)(work + 61696); /* [d: 64, i: 32] */
+    float *const weight_turned = (float *)(void *)(work + 69888); /* [j: 32, i: 32] */
     float *const query_sum_6 = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_head = call->p.dq.head;
-    float *const key_features_4 = (float *)(void *)(work + 49408); /* [i: 32, d: 64] */
-    float *const score_2 = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
-    float *const key_features_turned = (float *)(void *)(work + 65792); /* [d: 64, j: 32] */
+    float *const score_2 = (float *)(void *)(work + 49408); /* [j: 32, i: 32] */
     float *const row_sum = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const query_sum_7 = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
@@ -4377,22 +4376,19 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
     float *const k_tile = (float *)(void *)(work + 73984); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 82176); /* [j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 82176); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 82304); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 82432); /* [j: 32] */
     float *const linear_part_1_tile = (float *)(void *)(work + 49408); /* [e: 64, t_key: 32] */
     float *const linear_part_2_tile = (float *)(void *)(work + 65792); /* [d: 64, t_key: 32] */
-    float *const linear_part_3_tile = (float *)(void *)(work + 82304); /* [d: 64, j: 32] */
-    float *const key_turned = (float *)(void *)(work + 49408); /* [f: 64, t_key: 32] */
-    float *const linear_part_4_tile = (float *)(void *)(work + 90496); /* [t_key: 32] */
-    float *const linear_part_5_tile = (float *)(void *)(work + 90624); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 90752); /* [d: 64, i: 32] */
+    float *const linear_part_3_tile = (float *)(void *)(work + 82560); /* [d: 64, j: 32] */
+    float *const linear_part_4_tile = (float *)(void *)(work + 90752); /* [t_key: 32] */
+    float *const linear_part_5_tile = (float *)(void *)(work + 90880); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 91008); /* [d: 64, i: 32] */
     float *const dout_tile = (float *)(void *)(work + 49408); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 90496); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 98944); /* [i: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 99072); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 99200); /* [j: 32] */
-    float *const sum_turned = (float *)(void *)(work + 99328); /* [d: 64, i: 32] */
-    float *const weight_2_turned = (float *)(void *)(work + 57600); /* [j: 32, i: 32] */
-    float *const key_features_4_turned = (float *)(void *)(work + 57600); /* [f: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 90752); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 99200); /* [i: 32] */
+    float *const score_turned = (float *)(void *)(work + 53504); /* [j: 32, i: 32] */
     for (int64_t m = 0; m < members; m++) {
         /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
@@ -4409,6 +4405,12 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
@@ -4430,12 +4432,6 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
                         linear_part_5_tile[j] = j < j1 - j0 ? linear_part_5[(j0 + j)] : 0;
                 }
-                /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-                /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                    log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
                 for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                     const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                     if (dk || dlog_decay_k) {
@@ -4477,65 +4473,63 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
                         }
                     }
-                    /* key_features = k * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-                            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
-                                const float query_sum_1 = query_sum[j];
-                                store_v3(key_features + j * 64 + d, load_v3(k + (j0 + j) * k_row + d) * ((query_sum_1 ==
-                                    0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_1))));
-                            }
+                    /* query_features = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 query_sum_1 = load_v3(query_sum + j);
+                        const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v3(query_features + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_2);
                         }
                     }
-                    /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k) + (log_decay_chunk_low -
-                       log_decay_k_low)) * 1.442695f) */
-                    const float log_decay_chunk_2 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                    const float log_decay_chunk_low_3 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                    /* query_features_2 = query_features * exp2(((log_decay_chunk - log_decay_k_tile) +
+                       (log_decay_chunk_low - log_decay_k_low_tile)) * ... */
+                    const float log_decay_chunk_3 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
                         n_k - 1), 0)];
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t f = 0; f < 64; f += 8) {
-                            store_v3(key_features_2 + j * 64 + f, load_v3(key_features + j * 64 + f) *
-                                exp2f(((log_decay_chunk_2 - log_decay_k[(j0 + j)]) + (log_decay_chunk_low_3 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_5 = exp2_v3(((log_decay_chunk_3 - load_v3(log_decay_k_tile + j)) +
+                            (log_decay_chunk_low_4 - load_v3(log_decay_k_low_tile + j))) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_v3(query_features_2 + f * 32 + j, load_v3(query_features + f * 32 + j) * t_5);
                         }
                     }
                     /* query_scale = beta_tile */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         store_v3(query_scale + j, load_v3(beta_tile + j));
                     }
-                    /* key_features_3 = linear_part_0 * query_scale */
+                    /* key_features = linear_part_0 * query_scale */
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                                store_v3(key_features_3 + j * 64 + e, load_v3(linear_part_0 + (j0 + j) *
-                                    linear_part_0_row + e) * query_scale[j]);
+                                store_v3(key_features + j * 64 + e, load_v3(linear_part_0 + (j0 + j) * linear_part_0_row
+                                    + e) * query_scale[j]);
                             }
                         }
                     }
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = 0.0f - (linear_part_1_tile * query_scale) */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                            const vec_v3 query_scale_4 = load_v3(query_scale + ((t_key0 + t_key) - j0));
+                            const vec_v3 query_scale_6 = load_v3(query_scale + ((t_key0 + t_key) - j0));
                             for (int64_t e = 0; e < 64; e++) {
                                 store_v3(linear_part_1_tile + e * 32 + t_key,
-                                    0.0f - (load_v3(linear_part_1_tile + e * 32 + t_key) * query_scale_4));
+                                    0.0f - (load_v3(linear_part_1_tile + e * 32 + t_key) * query_scale_6));
                             }
                         }
                         /* sum_from_state[f][t_key] = sum over e of state * linear_part_1_tile */
-                        dot9_v3(round_up(t_key1 - t_key0, 8), state, linear_part_1_tile, sum_from_state);
+                        dot7_v3(round_up(t_key1 - t_key0, 8), state, linear_part_1_tile, sum_from_state);
                     }
                     if (dk) {
                         /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
-                           exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 ... */
-                        const int t_5 = (j0 / 32) == 0;
-                        const float log_decay_chunk_6 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                           exp2(((log_decay_k_tile - log_decay_chunk) + (log_decay_k_low_tile - l ... */
+                        const int t_7 = (j0 / 32) == 0;
+                        const float log_decay_chunk_8 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_9 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                            const vec_v3 t_8 = t_5 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + ((t_key0 +
-                                t_key) - j0)) - log_decay_chunk_6) + (load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key)
-                                - j0)) - log_decay_chunk_low_7)) * 1.442695f);
+                            const vec_v3 t_10 = t_7 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile + ((t_key0 +
+                                t_key) - j0)) - log_decay_chunk_8) + (load_v3(log_decay_k_low_tile + ((t_key0 + t_key) -
+                                j0)) - log_decay_chunk_low_9)) * 1.442695f);
                             for (int64_t f = 0; f < 64; f++) {
-                                store_v3(query_2 + f * 32 + t_key, load_v3(sum_from_state + f * 32 + t_key) * t_8);
+                                store_v3(query_2 + f * 32 + t_key, load_v3(sum_from_state + f * 32 + t_key) * t_10);
                             }
                         }
                         /* query_sum_3 = 0.0f */
@@ -4545,29 +4539,29 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                         /* linear_part_2_tile = query_2 + linear_part_2_tile;
                            query_4 = linear_part_2_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(qu ... */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                            const vec_v3 query_sum_11 = load_v3(query_sum + ((t_key0 + t_key) - j0));
-                            const mask_v3 t_12 = query_sum_11 == 0.0f;
-                            const vec_v3 t_13 = sqrt_v3(query_sum_11);
-                            const vec_v3 t_14 = 1.0f / t_13;
-                            const vec_v3 t_15 = pick_v3(t_12, splat_v3(0.0f), t_14);
-                            const vec_v3 t_16 = pick_v3(t_12, splat_v3(0.0f), (-(t_14 * (0.5f / t_13))) / t_13);
+                            const vec_v3 query_sum_13 = load_v3(query_sum + ((t_key0 + t_key) - j0));
+                            const mask_v3 t_14 = query_sum_13 == 0.0f;
+                            const vec_v3 t_15 = sqrt_v3(query_sum_13);
+                            const vec_v3 t_16 = 1.0f / t_15;
+                            const vec_v3 t_17 = pick_v3(t_14, splat_v3(0.0f), t_16);
+                            const vec_v3 t_18 = pick_v3(t_14, splat_v3(0.0f), (-(t_16 * (0.5f / t_15))) / t_15);
                             vec_v3 query_sum_3_in = (vec_v3){0};
                             for (int64_t d = 0; d < 64; d++) {
-                                const vec_v3 linear_part_2_tile_9 = load_v3(linear_part_2_tile + d * 32 + t_key);
-                                const vec_v3 linear_part_2_tile_new10 = load_v3(query_2 + d * 32 + t_key) +
-                                    linear_part_2_tile_9;
-                                store_v3(linear_part_2_tile + d * 32 + t_key, linear_part_2_tile_new10);
-                                store_v3(query_4 + d * 32 + t_key, linear_part_2_tile_new10 * t_15);
-                                query_sum_3_in += linear_part_2_tile_new10 * (load_v3(k_tile + d * 32 + ((t_key0 +
-                                    t_key) - j0)) * t_16);
+                                const vec_v3 linear_part_2_tile_11 = load_v3(linear_part_2_tile + d * 32 + t_key);
+                                const vec_v3 linear_part_2_tile_new12 = load_v3(query_2 + d * 32 + t_key) +
+                                    linear_part_2_tile_11;
+                                store_v3(linear_part_2_tile + d * 32 + t_key, linear_part_2_tile_new12);
+                                store_v3(query_4 + d * 32 + t_key, linear_part_2_tile_new12 * t_17);
+                                query_sum_3_in += linear_part_2_tile_new12 * (load_v3(k_tile + d * 32 + ((t_key0 +
+                                    t_key) - j0)) * t_18);
                             }
                             store_v3(query_sum_3 + t_key, load_v3(query_sum_3 + t_key) + query_sum_3_in);
                         }
                         /* query_5 = query_sum_3 * (k_tile * 2.0f) */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                            const vec_v3 query_sum_3_17 = load_v3(query_sum_3 + t_key);
+                            const vec_v3 query_sum_3_19 = load_v3(query_sum_3 + t_key);
                             for (int64_t d = 0; d < 64; d++) {
-                                store_v3(query_5 + d * 32 + t_key, query_sum_3_17 * (load_v3(k_tile + d * 32 + ((t_key0
+                                store_v3(query_5 + d * 32 + t_key, query_sum_3_19 * (load_v3(k_tile + d * 32 + ((t_key0
                                     + t_key) - j0)) * 2.0f));
                             }
                         }
@@ -4589,23 +4583,19 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
                             store_v3(query_sum_4 + t_key, splat_v3(0.0f));
                         }
-                        /* key_turned = key_features, with zeros beyond the last row */
-                        transpose_v3(key_features, 64, t_key1 - t_key0, 64, key_turned, 32);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
-                            for (int64_t f = 0; f < 64; f++) key_turned[f * 32 + t_key] = 0;
-                        /* query_sum_4 += sum_from_state * (key_turned * select((lo() / 32) == 0, 0.0f,
-                           exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log ... */
-                        const int t_18 = (j0 / 32) == 0;
-                        const float log_decay_chunk_19 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        /* query_sum_4 += sum_from_state * (query_features * select((lo() / 32) == 0, 0.0f,
+                           exp2(((log_decay_k_tile - log_decay_chunk) + (l ... */
+                        const int t_20 = (j0 / 32) == 0;
+                        const float log_decay_chunk_21 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_22 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                            const vec_v3 t_21 = t_18 ? splat_v3(0.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + ((t_key0
-                                + t_key) - j0)) - log_decay_chunk_19) + (load_v3(log_decay_k_low_tile_2 + ((t_key0 +
-                                t_key) - j0)) - log_decay_chunk_low_20)) * 1.442695f);
+                            const vec_v3 t_23 = t_20 ? splat_v3(0.0f) : exp2_v3(((load_v3(log_decay_k_tile + ((t_key0 +
+                                t_key) - j0)) - log_decay_chunk_21) + (load_v3(log_decay_k_low_tile + ((t_key0 + t_key)
+                                - j0)) - log_decay_chunk_low_22)) * 1.442695f);
                             vec_v3 query_sum_4_in = (vec_v3){0};
                             for (int64_t f = 0; f < 64; f++) {
-                                query_sum_4_in += load_v3(sum_from_state + f * 32 + t_key) * (load_v3(key_turned + f *
-                                    32 + t_key) * t_21);
+                                query_sum_4_in += load_v3(sum_from_state + f * 32 + t_key) * (load_v3(query_features + f
+                                    * 32 + ((t_key0 + t_key) - j0)) * t_23);
                             }
                             store_v3(query_sum_4 + t_key, load_v3(query_sum_4 + t_key) + query_sum_4_in);
                         }
@@ -4615,9 +4605,9 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                 t_key));
                         }
                         /* query_scale_3 = select(m == 0, query_sum_4 + linear_part_5_tile, 0.0f) */
-                        const int t_22 = m == 0;
+                        const int t_24 = m == 0;
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            store_v3(query_scale_3 + j, t_22 ? load_v3(query_sum_4 + ((j0 + j) - t_key0)) +
+                            store_v3(query_scale_3 + j, t_24 ? load_v3(query_sum_4 + ((j0 + j) - t_key0)) +
                                 load_v3(linear_part_5_tile + j) : splat_v3(0.0f));
                         }
                         /* dlog_decay_k = query_scale_3 */
@@ -4648,61 +4638,75 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                 store_v3(query_sum_5 + i, splat_v3(0.0f));
                             }
                             /* sum_from_state_2[f][i] = sum over e of state * dout_tile */
-                            dot9_v3(round_up(i1 - i0, 8), state, dout_tile, sum_from_state_2);
+                            dot7_v3(round_up(i1 - i0, 8), state, dout_tile, sum_from_state_2);
                         }
                         if (dq) {
-                            /* query_7 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
+                            /* query_8 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
                                exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
-                            const int t_23 = (j0 / 32) == 0;
-                            const float log_decay_chunk_24 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                            const float log_decay_chunk_low_25 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            const int t_25 = (j0 / 32) == 0;
+                            const float log_decay_chunk_26 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_27 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                const vec_v3 t_26 = t_23 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
-                                    log_decay_chunk_24) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_25))
+                                const vec_v3 t_28 = t_25 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
+                                    log_decay_chunk_26) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_27))
                                     * 1.442695f);
                                 for (int64_t f = 0; f < 64; f++) {
-                                    store_v3(query_7 + f * 32 + i, load_v3(sum_from_state_2 + f * 32 + i) * t_26);
+                                    store_v3(query_8 + f * 32 + i, load_v3(sum_from_state_2 + f * 32 + i) * t_28);
                                 }
                             }
                         }
                         if (dq || dlog_decay_q) {
-                            /* key_features_3_turned = key_features_3, with zeros beyond the last row */
-                            transpose_v3(key_features_3, 64, j1 - j0, 64, key_features_3_turned, 32);
+                            /* key_features_turned = key_features, with zeros beyond the last row */
+                            transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                                for (int64_t e = 0; e < 64; e++) key_features_3_turned[e * 32 + j] = 0;
-                            /* score[i][j] = sum over e of dout * key_features_3_turned */
-                            dot10_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                key_features_3_turned, score);
+                                for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
+                            /* score[i][j] = sum over e of dout * key_features_turned */
+                            dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                key_features_turned, score);
                         }
                         if (dq) {
-                            /* weight = score * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low -
-                               log_decay_k_low_tile_2)) * 1.442695f) */
+                            /* weight = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                               log_decay_k_low_tile)) * 1.442695f) */
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const vec_v3 log_decay_k_tile_2_27 = load_v3(log_decay_k_tile_2 + j);
-                                const vec_v3 log_decay_k_low_tile_2_28 = load_v3(log_decay_k_low_tile_2 + j);
+                                const vec_v3 log_decay_k_tile_29 = load_v3(log_decay_k_tile + j);
+                                const vec_v3 log_decay_k_low_tile_30 = load_v3(log_decay_k_low_tile + j);
                                 for (int64_t i = 0; i < i1 - i0; i++) {
                                     store_v3(weight + i * 32 + j, load_v3(score + i * 32 + j) * exp2_v3((((log_decay_q[m
-                                        * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_2_27) + ((log_decay_q_low[m *
-                                        log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_2_28)) * 1.442695f));
+                                        * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_29) + ((log_decay_q_low[m *
+                                        log_decay_q_low_head + (i0 + i)]) - log_decay_k_low_tile_30)) * 1.442695f));
                                 }
                             }
                             /* weight = select(j <= (i + query_start), weight, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_29 = j0 + j + lane_v3;
+                                const ints_v3 t_31 = j0 + j + lane_v3;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_v3(weight + i * 32 + j, pick_v3(__builtin_convertvector(t_29 <= ((i0 + i) +
+                                    store_v3(weight + i * 32 + j, pick_v3(__builtin_convertvector(t_31 <= ((i0 + i) +
                                         query_start), mask_v3), load_v3(weight + i * 32 + j), splat_v3(0.0f)));
                                 }
                             }
-                            /* sum[i][d] = sum over j of weight * key_features */
-                            dot14_v3(i1 - i0, j1 - j0, weight, key_features, sum);
-                            /* sum_turned = sum, with zeros beyond the last row */
-                            transpose_v3(sum, 64, i1 - i0, 64, sum_turned, 32);
+                            /* weight_turned = weight, with zeros beyond the last row */
+                            transpose_v3(weight, 32, i1 - i0, j1 - j0, weight_turned, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                                for (int64_t d = 0; d < 64; d++) sum_turned[d * 32 + i] = 0;
+                                for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
+                            /* sum[d][i] = sum over j of query_features * weight_turned */
+                            if (__builtin_expect(!finite_v3(query_features, 32, 64, j1 - j0),
+                                0)) { /* infinity and NaN affect only queries that see them */
+                                dot15_v3(round_up(i1 - i0, 8), j1 - j0, query_features, weight_turned, sum);
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    mask_v3 in_region[4] = {0};
+                                    if (finite_v3(query_features + j * 1, 32, 64, 1)) continue;
+                                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) +
+                                            query_start), mask_v3);
+                                    }
+                                    add_seen_v3(64, sum, 32, query_features + j * 1, 32, weight_turned + j * 32,
+                                        in_region, i1 - i0);
+                                }
+                            } else
+                                dot16_v3(round_up(i1 - i0, 8), j1 - j0, query_features, weight_turned, sum);
                         }
                         if (dq || dlog_decay_q) {
-                            /* query_sum_5 += q_tile * q_tile; sum_turned = query_7 + sum_turned */
+                            /* query_sum_5 += q_tile * q_tile; sum = query_8 + sum */
                             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                                 vec_v3 query_sum_5_in[2];
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -4710,10 +4714,10 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                 }
                                 for (int64_t d = 0; d < 64; d++) {
                                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                        const vec_v3 q_tile_30 = load_v3(q_tile + d * 32 + i);
-                                        query_sum_5_in[vector] += q_tile_30 * q_tile_30;
-                                        store_v3(sum_turned + d * 32 + i, load_v3(query_7 + d * 32 + i) +
-                                            load_v3(sum_turned + d * 32 + i));
+                                        const vec_v3 q_tile_32 = load_v3(q_tile + d * 32 + i);
+                                        query_sum_5_in[vector] += q_tile_32 * q_tile_32;
+                                        store_v3(sum + d * 32 + i, load_v3(query_8 + d * 32 + i) + load_v3(sum + d * 32
+                                            + i));
                                     }
                                 }
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
@@ -4726,118 +4730,97 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
                                 store_v3(query_sum_6 + i, splat_v3(0.0f));
                             }
-                            /* query_sum_6 += sum_turned * ((q_tile * select(query_sum_5 == 0.0f, 0.0f,
-                               neg((1.0f / sqrt(query_sum_5)) * (0.5f / sqrt(query_sum ... */
+                            /* query_sum_6 += sum * ((q_tile * select(query_sum_5 == 0.0f, 0.0f,
+                               neg((1.0f / sqrt(query_sum_5)) * (0.5f / sqrt(query_sum_5))) / ... */
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                const vec_v3 query_sum_5_31 = load_v3(query_sum_5 + i);
-                                const vec_v3 t_32 = sqrt_v3(query_sum_5_31);
-                                const vec_v3 t_33 = pick_v3(query_sum_5_31 == 0.0f, splat_v3(0.0f),
-                                    (-((1.0f / t_32) * (0.5f / t_32))) / t_32);
+                                const vec_v3 query_sum_5_33 = load_v3(query_sum_5 + i);
+                                const vec_v3 t_34 = sqrt_v3(query_sum_5_33);
+                                const vec_v3 t_35 = pick_v3(query_sum_5_33 == 0.0f, splat_v3(0.0f),
+                                    (-((1.0f / t_34) * (0.5f / t_34))) / t_34);
                                 vec_v3 query_sum_6_in = (vec_v3){0};
                                 for (int64_t d = 0; d < 64; d++) {
-                                    query_sum_6_in += load_v3(sum_turned + d * 32 + i) * ((load_v3(q_tile + d * 32 + i)
-                                        * t_33) * 0.125f);
+                                    query_sum_6_in += load_v3(sum + d * 32 + i) * ((load_v3(q_tile + d * 32 + i) * t_35)
+                                        * 0.125f);
                                 }
                                 store_v3(query_sum_6 + i, load_v3(query_sum_6 + i) + query_sum_6_in);
                             }
-                            /* q_tile = (sum_turned * (select(query_sum_5 == 0.0f, 0.0f,
+                            /* sum = (sum * (select(query_sum_5 == 0.0f, 0.0f,
                                1.0f / sqrt(query_sum_5)) * 0.125f)) + (query_sum_6 * (q_tile * 2.0f)) */
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                const vec_v3 query_sum_5_34 = load_v3(query_sum_5 + i);
-                                const vec_v3 t_35 = pick_v3(query_sum_5_34 == 0.0f, splat_v3(0.0f),
-                                    1.0f / sqrt_v3(query_sum_5_34)) * 0.125f;
-                                const vec_v3 query_sum_6_36 = load_v3(query_sum_6 + i);
+                                const vec_v3 query_sum_5_36 = load_v3(query_sum_5 + i);
+                                const vec_v3 t_37 = pick_v3(query_sum_5_36 == 0.0f, splat_v3(0.0f),
+                                    1.0f / sqrt_v3(query_sum_5_36)) * 0.125f;
+                                const vec_v3 query_sum_6_38 = load_v3(query_sum_6 + i);
                                 for (int64_t d = 0; d < 64; d++) {
-                                    store_v3(q_tile + d * 32 + i, (load_v3(sum_turned + d * 32 + i) * t_35) +
-                                        (query_sum_6_36 * (load_v3(q_tile + d * 32 + i) * 2.0f)));
+                                    store_v3(sum + d * 32 + i, (load_v3(sum + d * 32 + i) * t_37) + (query_sum_6_38 *
+                                        (load_v3(q_tile + d * 32 + i) * 2.0f)));
                                 }
                             }
-                            /* dq = q_tile, transposed back */
-                            transpose_out_v3(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                            /* dq = sum, transposed back */
+                            transpose_out_v3(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
                         }
                         if (dlog_decay_q) {
-                            /* key_features_4 = (q * select(query_sum_5 == 0.0f, 0.0f,
+                            /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,
                                1.0f / sqrt(query_sum_5))) * 0.125f */
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-                                    UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
-                                        const float query_sum_5_37 = query_sum_5[i];
-                                        store_v3(key_features_4 + i * 64 + d, (load_v3(q + m * q_head + (i0 + i) * q_row
-                                            + d) * ((query_sum_5_37 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_5_37)))) *
-                                            0.125f);
-                                    }
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                const vec_v3 query_sum_5_39 = load_v3(query_sum_5 + i);
+                                const vec_v3 t_40 = pick_v3(query_sum_5_39 == 0.0f, splat_v3(0.0f),
+                                    1.0f / sqrt_v3(query_sum_5_39));
+                                for (int64_t d = 0; d < 64; d++) {
+                                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_40) * 0.125f);
                                 }
                             }
-                            /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32);
-                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                                for (int64_t d = 0; d < 64; d++) key_features_turned[d * 32 + j] = 0;
-                            /* score_2[i][j] = sum over d of key_features_4 * key_features_turned */
-                            dot7_v3(round_up(j1 - j0, 8), i1 - i0, key_features_4, key_features_turned, score_2);
-                            /* score_2 = score * (score_2 * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low
-                               - log_decay_k_low_tile_2)) * 1.442695f)) */
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const vec_v3 log_decay_k_tile_2_38 = load_v3(log_decay_k_tile_2 + j);
-                                const vec_v3 log_decay_k_low_tile_2_39 = load_v3(log_decay_k_low_tile_2 + j);
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_v3(score_2 + i * 32 + j, load_v3(score + i * 32 + j) * (load_v3(score_2 + i *
-                                        32 + j) * exp2_v3((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                        log_decay_k_tile_2_38) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)])
-                                        - log_decay_k_low_tile_2_39)) * 1.442695f)));
+                            /* score_2[j][i] = sum over d of query_features * q_tile */
+                            dot0_v3(round_up(i1 - i0, 8), j1 - j0, query_features, q_tile, score_2);
+                            /* score_turned = score, with zeros beyond the last row */
+                            transpose_v3(score, 32, i1 - i0, j1 - j0, score_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                                for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
+                            /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
+                               (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)) */
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                const vec_v3 log_decay_q_tile_41 = load_v3(log_decay_q_tile + i);
+                                const vec_v3 log_decay_q_low_tile_42 = load_v3(log_decay_q_low_tile + i);
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    store_v3(score_2 + j * 32 + i, load_v3(score_turned + j * 32 + i) * (load_v3(score_2
+                                        + j * 32 + i) * exp2_v3(((log_decay_q_tile_41 - log_decay_k[(j0 + j)]) +
+                                        (log_decay_q_low_tile_42 - log_decay_k_low[(j0 + j)])) * 1.442695f)));
                                 }
                             }
                             /* row_sum = 0.0f */
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
                                 store_v3(row_sum + i, splat_v3(0.0f));
                             }
-                            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_40 = j0 + j + lane_v3;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_v3(score_2 + i * 32 + j, pick_v3(__builtin_convertvector(t_40 <= ((i0 + i) +
-                                        query_start), mask_v3), load_v3(score_2 + i * 32 + j), splat_v3(0.0f)));
-                                }
-                            }
-                            /* weight_2_turned = score_2, with zeros beyond the last row */
-                            transpose_v3(score_2, 32, i1 - i0, j1 - j0, weight_2_turned, 32);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                                for (int64_t j = 0; j < j1 - j0; j++) weight_2_turned[j * 32 + i] = 0;
-                            /* row_sum += weight_2_turned */
-                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                                vec_v3 row_sum_in[2];
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                    row_sum_in[vector] = (vec_v3){0};
-                                }
+                            /* score_2 = select(j <= (i + query_start), score_2, 0.0f); row_sum += score_2 */
+                            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                const ints_v3 t_43 = (i0 + i + lane_v3) + query_start;
+                                vec_v3 row_sum_in = (vec_v3){0};
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                        row_sum_in[vector] += load_v3(weight_2_turned + j * 32 + i);
-                                    }
+                                    const vec_v3 score_2_44 = load_v3(score_2 + j * 32 + i);
+                                    const vec_v3 score_2_new45 = pick_v3(__builtin_convertvector((j0 + j) <= t_43,
+                                        mask_v3), score_2_44, splat_v3(0.0f));
+                                    store_v3(score_2 + j * 32 + i, score_2_new45);
+                                    row_sum_in += score_2_new45;
                                 }
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                    store_v3(row_sum + i, load_v3(row_sum + i) + row_sum_in[vector]);
-                                }
+                                store_v3(row_sum + i, load_v3(row_sum + i) + row_sum_in);
                             }
                             /* query_sum_7 = 0.0f */
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
                                 store_v3(query_sum_7 + i, splat_v3(0.0f));
                             }
-                            /* key_features_4_turned = key_features_4, with zeros beyond the last row */
-                            transpose_v3(key_features_4, 64, i1 - i0, 64, key_features_4_turned, 32);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                                for (int64_t f = 0; f < 64; f++) key_features_4_turned[f * 32 + i] = 0;
-                            /* query_sum_7 += sum_from_state_2 * (key_features_4_turned * select((lo() / 32) == 0, 0.0f,
-                               exp2(((log_decay_q_tile - log_decay_ch ... */
-                            const int t_41 = (j0 / 32) == 0;
-                            const float log_decay_chunk_42 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                            const float log_decay_chunk_low_43 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            /* query_sum_7 += sum_from_state_2 * (q_tile * select((lo() / 32) == 0, 0.0f,
+                               exp2(((log_decay_q_tile - log_decay_chunk) + (log_dec ... */
+                            const int t_46 = (j0 / 32) == 0;
+                            const float log_decay_chunk_47 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_48 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                const vec_v3 t_44 = t_41 ? splat_v3(0.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
-                                    log_decay_chunk_42) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_43))
+                                const vec_v3 t_49 = t_46 ? splat_v3(0.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
+                                    log_decay_chunk_47) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_48))
                                     * 1.442695f);
                                 vec_v3 query_sum_7_in = (vec_v3){0};
                                 for (int64_t f = 0; f < 64; f++) {
-                                    query_sum_7_in += load_v3(sum_from_state_2 + f * 32 + i) *
-                                        (load_v3(key_features_4_turned + f * 32 + i) * t_44);
+                                    query_sum_7_in += load_v3(sum_from_state_2 + f * 32 + i) * (load_v3(q_tile + f * 32
+                                        + i) * t_49);
                                 }
                                 store_v3(query_sum_7 + i, load_v3(query_sum_7 + i) + query_sum_7_in);
                             }
@@ -4852,28 +4835,28 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                     }
                     /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                        log_decay_chunk_low)) < 0.5f, p ... */
-                    const float t_45 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                    const float t_50 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_46 = powf(2.7182818f, t_45);
-                    const int t_47 = t_46 < 0.5f;
-                    const float t_48 = t_47 ? t_46 : 1.0f;
-                    const float t_49 = t_47 ? 0.0f : (-expm1f(t_45));
+                    const float t_51 = powf(2.7182818f, t_50);
+                    const int t_52 = t_51 < 0.5f;
+                    const float t_53 = t_52 ? t_51 : 1.0f;
+                    const float t_54 = t_52 ? 0.0f : (-expm1f(t_50));
                     for (int64_t f = 0; f < 64; f += 8) {
-                        store_v3(kept_share + f, splat_v3(t_48));
-                        store_v3(lost_share + f, splat_v3(t_49));
+                        store_v3(kept_share + f, splat_v3(t_53));
+                        store_v3(lost_share + f, splat_v3(t_54));
                     }
                     /* state = (state * kept_share) - (state * lost_share) */
                     for (int64_t f = 0; f < 64; f++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                                const vec_v3 state_50 = load_v3(state + f * 64 + e);
-                                store_v3(state + f * 64 + e, (state_50 * kept_share[f]) - (state_50 * lost_share[f]));
+                                const vec_v3 state_55 = load_v3(state + f * 64 + e);
+                                store_v3(state + f * 64 + e, (state_55 * kept_share[f]) - (state_55 * lost_share[f]));
                             }
                         }
                     }
-                    /* state[f][e] += sum over j of key_features_2 * key_features_3 */
-                    dot17_v3(j1 - j0, key_features_2, key_features_3, state);
+                    /* state[f][e] += sum over j of query_features_2 * key_features */
+                    dot6_v3(j1 - j0, query_features_2, key_features, state);
                 }
             }
         }
@@ -5335,60 +5318,55 @@ APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
     dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-APART void dot8_any(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
-}
-APART void dot9_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot10_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
 }
-APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+APART void dot10_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
+APART void dot11_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/1, /*factor=*/NULL);
+}
+APART void dot12_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/1, /*factor=*/NULL);
 }
 APART void dot13_any(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate, int64_t rate_step,
     const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     solve_any(/*lanes=*/64, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+APART void dot14_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+APART void dot15_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot16_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot16_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
-}
-APART void dot17_any(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -5934,72 +5912,69 @@ static void
     const int64_t linear_part_0_row = call->linear_part_0_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
+    float *const query_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
     float *const query_scale = (float *)(void *)(work + 24704); /* [j: 32] */
-    float *const query_features = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
-    float *const score = (float *)(void *)(work + 33024); /* [t_key: 32, j: 32] */
-    float *const key_features_turned = (float *)(void *)(work + 37120); /* [d: 64, j: 32] */
-    float *const weight_2 = (float *)(void *)(work + 37120); /* [t_key: 32, j: 32] */
-    float *const key = (float *)(void *)(work + 41216); /* [j: 32, f: 64] */
+    float *const query_features_2 = (float *)(void *)(work + 24832); /* [e: 64, j: 32] */
+    float *const score = (float *)(void *)(work + 33024); /* [j: 32, t_key: 32] */
+    float *const weight_2 = (float *)(void *)(work + 37120); /* [j: 32, t_key: 32] */
+    float *const query = (float *)(void *)(work + 41216); /* [f: 64, j: 32] */
     float *const sum_from_state = (float *)(void *)(work + 49408); /* [j: 32, e: 64] */
     float *const query_scale_2 = (float *)(void *)(work + 57600); /* [t_key: 32] */
-    float *const key_features_3 = (float *)(void *)(work + 57728); /* [t_key: 32, f: 64] */
-    float *const query = (float *)(void *)(work + 65920); /* [f: 64, j: 32] */
-    float *const query_2 = (float *)(void *)(work + 41216); /* [f: 64, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(work + 74112); /* [j: 32] */
-    float *const query_sum_4 = (float *)(void *)(work + 65920); /* [i: 32] */
-    float *const score_2 = (float *)(void *)(work + 66048); /* [i: 32, j: 32] */
-    float *const weight_3 = (float *)(void *)(work + 74240); /* [i: 32, j: 32] */
-    float *const key_features_4 = (float *)(void *)(work + 78336); /* [i: 32, d: 64] */
-    float *const score_3 = (float *)(void *)(work + 86528); /* [i: 32, j: 32] */
-    float *const key_features_turned_2 = (float *)(void *)(work + 90624); /* [d: 64, j: 32] */
-    float *const sum = (float *)(void *)(work + 98816); /* [j: 32, e: 64] */
-    float *const sum_2 = (float *)(void *)(work + 107008); /* [j: 32, d: 64] */
-    float *const row_sum = (float *)(void *)(work + 70144); /* [j: 32] */
-    float *const corrected = (float *)(void *)(work + 49408); /* [t_key: 32, e: 64] */
+    float *const query_features_4 = (float *)(void *)(work + 57728); /* [f: 64, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 65920); /* [f: 64, j: 32] */
+    float *const query_3 = (float *)(void *)(work + 74112); /* [f: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 82304); /* [j: 32] */
+    float *const kept_share = (float *)(void *)(work + 41216); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 41472); /* [f: 64] */
+    float *const query_sum_4 = (float *)(void *)(work + 41216); /* [i: 32] */
+    float *const score_2 = (float *)(void *)(work + 41344); /* [i: 32, j: 32] */
+    float *const weight_3 = (float *)(void *)(work + 65920); /* [i: 32, j: 32] */
+    float *const score_3 = (float *)(void *)(work + 70016); /* [j: 32, i: 32] */
+    float *const sum = (float *)(void *)(work + 82432); /* [j: 32, e: 64] */
+    float *const query_features_6 = (float *)(void *)(work + 90624); /* [f: 64, i: 32] */
+    float *const sum_2 = (float *)(void *)(work + 98816); /* [d: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(work + 45440); /* [j: 32] */
+    float *const corrected = (float *)(void *)(work + 45568); /* [t_key: 32, e: 64] */
     float *const linear_part_1 = call->linear_part_1 ? call->linear_part_1 + b * call->linear_part_1_at.batch + g *
         call->linear_part_1_at.head : NULL;
     const int64_t linear_part_1_row = call->linear_part_1_at.row;
-    float *const key_3 = (float *)(void *)(work + 74240); /* [t_key: 32, e: 64] */
-    float *const key_4 = (float *)(void *)(work + 82432); /* [j: 32, e: 64] */
+    float *const key_2 = (float *)(void *)(work + 37120); /* [t_key: 32, e: 64] */
+    float *const key_3 = (float *)(void *)(work + 65920); /* [j: 32, e: 64] */
     float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
     const int64_t dv_row = call->p.dv.row;
-    float *const query_3 = (float *)(void *)(work + 24704); /* [t_key: 32] */
-    float *const query_scale_3 = (float *)(void *)(work + 37120); /* [j: 32] */
+    float *const query_4 = (float *)(void *)(work + 24704); /* [t_key: 32] */
+    float *const query_scale_3 = (float *)(void *)(work + 45312); /* [j: 32] */
     float *const dbeta_array = call->dbeta_array ? call->dbeta_array + (b * kv_heads + g) * members * n_k : NULL;
-    float *const score_4 = (float *)(void *)(work + 37120); /* [t_key: 32, j: 32] */
+    float *const score_4 = (float *)(void *)(work + 45568); /* [t_key: 32, j: 32] */
     float *const weight_6 = (float *)(void *)(work + 24704); /* [t_key: 32, j: 32] */
-    float *const sum_3 = (float *)(void *)(work + 49408); /* [t_key: 32, d: 64] */
+    float *const sum_3 = (float *)(void *)(work + 65920); /* [d: 64, t_key: 32] */
+    float *const weight_6_turned = (float *)(void *)(work + 28800); /* [j: 32, t_key: 32] */
     float *const linear_part_2 = call->linear_part_2 ? call->linear_part_2 + b * call->linear_part_2_at.batch + g *
         call->linear_part_2_at.head : NULL;
     const int64_t linear_part_2_row = call->linear_part_2_at.row;
-    float *const sum_4 = (float *)(void *)(work + 49408); /* [j: 32, d: 64] */
+    float *const sum_4 = (float *)(void *)(work + 65920); /* [d: 64, j: 32] */
     float *const query_sum_5 = (float *)(void *)(work + 16512); /* [j: 32] */
     float *const linear_part_3 = call->linear_part_3 ? call->linear_part_3 + b * call->linear_part_3_at.batch + g *
         call->linear_part_3_at.head : NULL;
     const int64_t linear_part_3_row = call->linear_part_3_at.row;
-    float *const weight_7 = (float *)(void *)(work + 16384); /* [t_key: 32, j: 32] */
-    float *const row_sum_2 = (float *)(void *)(work + 20480); /* [t_key: 32] */
+    float *const row_sum_2 = (float *)(void *)(work + 16384); /* [t_key: 32] */
     float *const linear_part_4 = call->linear_part_4 ? call->linear_part_4 + (b * kv_heads + g) * n_k : NULL;
     float *const row_sum_3 = (float *)(void *)(work + 16384); /* [j: 32] */
     float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
-    float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const query_sum_6 = (float *)(void *)(work + 16384); /* [i: 32] */
-    float *const key_features_7 = (float *)(void *)(work + 16512); /* [i: 32, d: 64] */
-    float *const key_features_8 = (float *)(void *)(work + 24704); /* [i: 32, f: 64] */
-    float *const k_tile = (float *)(void *)(work + 115200); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 123392); /* [j: 32] */
-    float *const linear_part_0_tile = (float *)(void *)(work + 123520); /* [e: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 131712); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 131840); /* [j: 32] */
-    float *const key_turned = (float *)(void *)(work + 74240); /* [f: 64, j: 32] */
-    float *const q_tile = (float *)(void *)(work + 74240); /* [d: 64, i: 32] */
-    float *const corrected_turned = (float *)(void *)(work + 82432); /* [e: 64, t_key: 32] */
-    float *const sum_2_turned = (float *)(void *)(work + 16640); /* [d: 64, j: 32] */
-    float *const sum_4_turned = (float *)(void *)(work + 24832); /* [d: 64, j: 32] */
-    float *const weight_7_turned = (float *)(void *)(work + 20608); /* [j: 32, t_key: 32] */
-    float *const q_tile_2 = (float *)(void *)(work + 16512); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 107008); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 115200); /* [j: 32] */
+    float *const linear_part_0_tile = (float *)(void *)(work + 115328); /* [e: 64, j: 32] */
+    float *const log_decay_k_tile_2 = (float *)(void *)(work + 123520); /* [j: 32] */
+    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 123648); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 123776); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 45568); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 45696); /* [i: 32] */
+    float *const score_2_turned = (float *)(void *)(work + 65920); /* [j: 32, i: 32] */
+    float *const weight_5_turned = (float *)(void *)(work + 41216); /* [i: 32, j: 32] */
+    float *const corrected_turned = (float *)(void *)(work + 65920); /* [e: 64, t_key: 32] */
+    float *const score_4_turned = (float *)(void *)(work + 16512); /* [j: 32, t_key: 32] */
+    float *const score_4_turned_2 = (float *)(void *)(work + 16384); /* [j: 32, t_key: 32] */
+    float *const weight_8_turned = (float *)(void *)(work + 16512); /* [t_key: 32, j: 32] */
     for (int64_t m = 0; m < members; m++) {
         /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
@@ -6033,12 +6008,12 @@ static void
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                         for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
-                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                    log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                    log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
                 for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                     const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                     /* query_sum = 0.0f */
@@ -6061,14 +6036,13 @@ static void
                             store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
                         }
                     }
-                    /* key_features = k * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-                            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
-                                const float query_sum_1 = query_sum[j];
-                                store_any(key_features + j * 64 + d, load_any(k + (j0 + j) * k_row + d) * ((query_sum_1
-                                    == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_1))));
-                            }
+                    /* query_features = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any query_sum_1 = load_any(query_sum + j);
+                        const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f),
+                            1.0f / sqrt_any(query_sum_1));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_any(query_features + d * 32 + j, load_any(k_tile + d * 32 + j) * t_2);
                         }
                     }
                     /* query_scale = beta_tile */
@@ -6076,99 +6050,116 @@ static void
                         store_any(query_scale + j, load_any(beta_tile + j));
                     }
                     if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
-                        /* query_features = linear_part_0_tile * query_scale */
+                        /* query_features_2 = linear_part_0_tile * query_scale */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             const vec_any query_scale_4 = load_any(query_scale + j);
                             for (int64_t e = 0; e < 64; e++) {
-                                store_any(query_features + e * 32 + j, load_any(linear_part_0_tile + e * 32 + j) *
+                                store_any(query_features_2 + e * 32 + j, load_any(linear_part_0_tile + e * 32 + j) *
                                     query_scale_4);
                             }
                         }
                     }
-                    /* key_features_turned = key_features, with zeros beyond the last row */
-                    transpose_any(key_features, 64, j1 - j0, 64, key_features_turned, 32);
-                    for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                        for (int64_t d = 0; d < 64; d++) key_features_turned[d * 32 + j] = 0;
-                    /* score[t_key][j] = sum over d of key_features * key_features_turned */
-                    dot7_any(round_up(j1 - j0, 4), t_key1 - t_key0, key_features, key_features_turned, score);
-                    /* score = score * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low -
-                       log_decay_k_low_tile)) * 1.442695f); weight_2 = scor ... */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any log_decay_k_tile_6 = load_any(log_decay_k_tile + j);
-                        const vec_any log_decay_k_low_tile_7 = load_any(log_decay_k_low_tile + j);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            const vec_any score_5 = load_any(score + t_key * 32 + j);
-                            const vec_any score_new8 = score_5 * exp2_any(((log_decay_k[(t_key0 + t_key)] -
-                                log_decay_k_tile_6) + (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_7)) *
-                                1.442695f);
-                            store_any(score + t_key * 32 + j, score_new8);
-                            store_any(weight_2 + t_key * 32 + j, score_new8 * query_scale[((t_key0 + t_key) - j0)]);
+                    /* score[j][t_key] = sum over d of query_features * query_features */
+                    dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, query_features, query_features, score);
+                    /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                       log_decay_k_low)) * 1.442695f); weight_2 =  ... */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                        const vec_any log_decay_k_tile_2_6 = load_any(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                        const vec_any log_decay_k_low_tile_2_7 = load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
+                            j0));
+                        const vec_any query_scale_9 = load_any(query_scale + ((t_key0 + t_key) - j0));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_any score_5 = load_any(score + j * 32 + t_key);
+                            const vec_any score_new8 = score_5 * exp2_any(((log_decay_k_tile_2_6 - log_decay_k[(j0 +
+                                j)]) + (log_decay_k_low_tile_2_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                            store_any(score + j * 32 + t_key, score_new8);
+                            store_any(weight_2 + j * 32 + t_key, score_new8 * query_scale_9);
                         }
                     }
-                    /* key = key_features * exp2(((log_decay_chunk - log_decay_k) + (log_decay_chunk_low -
-                       log_decay_k_low)) * 1.442695f) */
-                    const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                    const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                    /* query = query_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                       log_decay_k_low_tile_2)) * 1.442695f) */
+                    const float log_decay_chunk_10 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_11 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
                         n_k - 1), 0)];
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t f = 0; f < 64; f += 4) {
-                            store_any(key + j * 64 + f, load_any(key_features + j * 64 + f) * exp2f(((log_decay_chunk_9
-                                - log_decay_k[(j0 + j)]) + (log_decay_chunk_low_10 - log_decay_k_low[(j0 + j)])) *
-                                1.442695f));
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_12 = exp2_any(((log_decay_chunk_10 - load_any(log_decay_k_tile_2 + j)) +
+                            (log_decay_chunk_low_11 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_any(query + f * 32 + j, load_any(query_features + f * 32 + j) * t_12);
                         }
                     }
-                    /* sum_from_state[j][e] = sum over f of key * state */
-                    dot8_any(j1 - j0, key, state, sum_from_state);
+                    /* sum_from_state[j][e] = sum over f of query * state */
+                    dot1_any(j1 - j0, query, state, sum_from_state);
                     /* query_scale_2 = 1.0f */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                         store_any(query_scale_2 + t_key, splat_any(1.0f));
                     }
-                    /* key_features_3 = (key_features * select((lo() / 32) == 0, 1.0f,
-                       exp2(((log_decay_k - log_decay_chunk) + (log_decay_k_low - log_d ... */
-                    const int t_11 = (j0 / 32) == 0;
-                    const float log_decay_chunk_12 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                    const float log_decay_chunk_low_13 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                    const float t_14 = exp2f(((log_decay_chunk_12 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
-                        0)]) + (log_decay_chunk_low_13 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                    /* query_features_4 = (query_features * select((lo() / 32) == 0, 1.0f,
+                       exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_ ... */
+                    const int t_13 = (j0 / 32) == 0;
+                    const float log_decay_chunk_14 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_15 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                    const float t_17 = exp2f(((log_decay_chunk_14 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                        0)]) + (log_decay_chunk_low_15 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
                         0)])) * 1.442695f);
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        for (int64_t f = 0; f < 64; f += 4) {
-                            store_any(key_features_3 + t_key * 64 + f, (load_any(key_features + ((t_key0 + t_key) - j0)
-                                * 64 + f) * (t_11 ? 1.0f : exp2f(((log_decay_k[(t_key0 + t_key)] - log_decay_chunk_12) +
-                                (log_decay_k_low[(t_key0 + t_key)] - log_decay_chunk_low_13)) * 1.442695f))) * t_14);
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                        const vec_any t_16 = t_13 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile_2 + ((t_key0
+                            + t_key) - j0)) - log_decay_chunk_14) + (load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key)
+                            - j0)) - log_decay_chunk_low_15)) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_any(query_features_4 + f * 32 + t_key, (load_any(query_features + f * 32 + ((t_key0 +
+                                t_key) - j0)) * t_16) * t_17);
                         }
                     }
                     if (linear_part_3 || linear_part_5) {
-                        /* query[f][j] = sum over e of state * query_features */
-                        dot9_any(round_up(j1 - j0, 4), state, query_features, query);
+                        /* query_2[f][j] = sum over e of state * query_features_2 */
+                        dot7_any(round_up(j1 - j0, 4), state, query_features_2, query_2);
                     }
                     if (linear_part_5) {
                         /* query_sum_3 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             store_any(query_sum_3 + j, splat_any(0.0f));
                         }
-                        /* key_turned = key, with zeros beyond the last row */
-                        transpose_any(key, 64, j1 - j0, 64, key_turned, 32);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                            for (int64_t f = 0; f < 64; f++) key_turned[f * 32 + j] = 0;
                     }
                     if (linear_part_3 || linear_part_5) {
-                        /* query_2 = query * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
-                           log_decay_k_low_tile)) * 1.442695f); query ... */
-                        const float log_decay_chunk_16 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        /* query_3 = query_2 * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
+                           log_decay_k_low_tile_2)) * 1.442695f); ... */
+                        const float log_decay_chunk_19 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                             0)];
-                        const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
                             n_k - 1), 0)];
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const vec_any t_18 = exp2_any(((log_decay_chunk_16 - load_any(log_decay_k_tile + j)) +
-                                (log_decay_chunk_low_17 - load_any(log_decay_k_low_tile + j))) * 1.442695f);
+                            const vec_any t_21 = exp2_any(((log_decay_chunk_19 - load_any(log_decay_k_tile_2 + j)) +
+                                (log_decay_chunk_low_20 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
                             vec_any query_sum_3_in = (vec_any){0};
                             for (int64_t f = 0; f < 64; f++) {
-                                const vec_any query_15 = load_any(query + f * 32 + j);
-                                store_any(query_2 + f * 32 + j, query_15 * t_18);
-                                query_sum_3_in += query_15 * (-load_any(key_turned + f * 32 + j));
+                                const vec_any query_2_18 = load_any(query_2 + f * 32 + j);
+                                store_any(query_3 + f * 32 + j, query_2_18 * t_21);
+                                query_sum_3_in += query_2_18 * (-load_any(query + f * 32 + j));
                             }
                             store_any(query_sum_3 + j, load_any(query_sum_3 + j) + query_sum_3_in);
+                        }
+                    }
+                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) < 0.5f, p ... */
+                    const float t_22 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
+                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+                    const float t_23 = powf(2.7182818f, t_22);
+                    const int t_24 = t_23 < 0.5f;
+                    const float t_25 = t_24 ? t_23 : 1.0f;
+                    const float t_26 = t_24 ? 0.0f : (-expm1f(t_22));
+                    for (int64_t f = 0; f < 64; f += 4) {
+                        store_any(kept_share + f, splat_any(t_25));
+                        store_any(lost_share + f, splat_any(t_26));
+                    }
+                    /* state = (state * kept_share) - (state * lost_share) */
+                    for (int64_t f = 0; f < 64; f++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                const vec_any state_27 = load_any(state + f * 64 + e);
+                                store_any(state + f * 64 + e, (state_27 * kept_share[f]) - (state_27 * lost_share[f]));
+                            }
                         }
                     }
                     /* sum = 0.0f */
@@ -6181,10 +6172,10 @@ static void
                     }
                     if (linear_part_3) {
                         /* sum_2 = 0.0f */
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
-                                    store_any(sum_2 + j * 64 + d, splat_any(0.0f));
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                    store_any(sum_2 + d * 32 + j, splat_any(0.0f));
                                 }
                             }
                         }
@@ -6202,6 +6193,13 @@ static void
                         transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+                        for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                            log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+                        /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+                        for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                            log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]
+                                : 0;
                         /* query_sum_4 = 0.0f */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
                             store_any(query_sum_4 + i, splat_any(0.0f));
@@ -6214,8 +6212,8 @@ static void
                             }
                             for (int64_t d = 0; d < 64; d++) {
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                    const vec_any q_tile_19 = load_any(q_tile + d * 32 + i);
-                                    query_sum_4_in[vector] += q_tile_19 * q_tile_19;
+                                    const vec_any q_tile_28 = load_any(q_tile + d * 32 + i);
+                                    query_sum_4_in[vector] += q_tile_28 * q_tile_28;
                                 }
                             }
                             UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -6223,97 +6221,141 @@ static void
                             }
                         }
                         if (linear_part_3 || linear_part_5) {
-                            /* score_2[i][j] = sum over e of dout * query_features */
-                            dot10_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                query_features, score_2);
+                            /* score_2[i][j] = sum over e of dout * query_features_2 */
+                            dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                query_features_2, score_2);
                         }
-                        /* key_features_4 = (q * select(query_sum_4 == 0.0f, 0.0f,
-                           1.0f / sqrt(query_sum_4))) * 0.125f */
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
-                                    const float query_sum_4_20 = query_sum_4[i];
-                                    store_any(key_features_4 + i * 64 + d, (load_any(q + m * q_head + (i0 + i) * q_row +
-                                        d) * ((query_sum_4_20 == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_4_20)))) *
-                                        0.125f);
+                        if (linear_part_3) {
+                            /* weight_3 = score_2 * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low -
+                               log_decay_k_low_tile_2)) * 1.442695f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const vec_any log_decay_k_tile_2_29 = load_any(log_decay_k_tile_2 + j);
+                                const vec_any log_decay_k_low_tile_2_30 = load_any(log_decay_k_low_tile_2 + j);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    store_any(weight_3 + i * 32 + j, load_any(score_2 + i * 32 + j) *
+                                        exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
+                                        log_decay_k_tile_2_29) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)])
+                                        - log_decay_k_low_tile_2_30)) * 1.442695f));
                                 }
                             }
                         }
-                        /* key_features_turned_2 = key_features, with zeros beyond the last row */
-                        transpose_any(key_features, 64, j1 - j0, 64, key_features_turned_2, 32);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                            for (int64_t d = 0; d < 64; d++) key_features_turned_2[d * 32 + j] = 0;
-                        /* score_3[i][j] = sum over d of key_features_4 * key_features_turned_2 */
-                        dot7_any(round_up(j1 - j0, 4), i1 - i0, key_features_4, key_features_turned_2, score_3);
-                        /* weight_3 = score_2 * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                           log_decay_k_low_tile)) * 1.442695f); score_3 =  ... */
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const vec_any log_decay_k_tile_21 = load_any(log_decay_k_tile + j);
-                            const vec_any log_decay_k_low_tile_22 = load_any(log_decay_k_low_tile + j);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                const vec_any t_23 = exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                    log_decay_k_tile_21) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                    log_decay_k_low_tile_22)) * 1.442695f);
-                                store_any(weight_3 + i * 32 + j, load_any(score_2 + i * 32 + j) * t_23);
-                                store_any(score_3 + i * 32 + j, load_any(score_3 + i * 32 + j) * t_23);
+                        /* q_tile = (q_tile * select(query_sum_4 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_4))) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const vec_any query_sum_4_31 = load_any(query_sum_4 + i);
+                            const vec_any t_32 = pick_any(query_sum_4_31 == 0.0f, splat_any(0.0f),
+                                1.0f / sqrt_any(query_sum_4_31));
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_32) * 0.125f);
+                            }
+                        }
+                        /* score_3[j][i] = sum over d of query_features * q_tile */
+                        dot0_any(round_up(i1 - i0, 4), j1 - j0, query_features, q_tile, score_3);
+                        /* score_3 = score_3 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                           log_decay_k_low)) * 1.442695f) */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const vec_any log_decay_q_tile_33 = load_any(log_decay_q_tile + i);
+                            const vec_any log_decay_q_low_tile_34 = load_any(log_decay_q_low_tile + i);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score_3 + j * 32 + i, load_any(score_3 + j * 32 + i) *
+                                    exp2_any(((log_decay_q_tile_33 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_34 -
+                                    log_decay_k_low[(j0 + j)])) * 1.442695f));
                             }
                         }
                         /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_24 = j0 + j + lane_any;
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_any(score_3 + i * 32 + j, pick_any(__builtin_convertvector(t_24 <= ((i0 + i) +
-                                    query_start), mask_any), load_any(score_3 + i * 32 + j), splat_any(0.0f)));
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_35 = (i0 + i + lane_any) + query_start;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score_3 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_35,
+                                    mask_any), load_any(score_3 + j * 32 + i), splat_any(0.0f)));
                             }
                         }
                         /* sum[j][e] += sum over i of score_3 * dout */
-                        dot11_any(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
-                        /* key_features_5 = (key_features_4 * select((lo() / 32) == 0, 1.0f,
-                           exp2(((log_decay_q - log_decay_chunk) + (log_decay_q_low - log ... */
-                        const int t_25 = (j0 / 32) == 0;
-                        const float log_decay_chunk_26 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                        const float log_decay_chunk_low_27 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                        const float t_28 = exp2f(((log_decay_chunk_26 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
-                            0)]) + (log_decay_chunk_low_27 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
+                        dot9_any(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                        /* query_features_6 = (q_tile * select((lo() / 32) == 0, 1.0f,
+                           exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
+                        const int t_36 = (j0 / 32) == 0;
+                        const float log_decay_chunk_37 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_38 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        const float t_40 = exp2f(((log_decay_chunk_37 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
+                            0)]) + (log_decay_chunk_low_38 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
                             0)])) * 1.442695f);
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            for (int64_t f = 0; f < 64; f += 4) {
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const vec_any t_39 = t_36 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_q_tile + i) -
+                                log_decay_chunk_37) + (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_38)) *
+                                1.442695f);
+                            for (int64_t f = 0; f < 64; f++) {
+                                store_any(query_features_6 + f * 32 + i, (load_any(q_tile + f * 32 + i) * t_39) * t_40);
                             }
                         }
+                        /* state[f][e] += sum over i of query_features_6 * dout */
+                        dot10_any(i1 - i0, query_features_6, dout + m * dout_head + i0 * dout_row, dout_row, state);
                         if (linear_part_3) {
                             /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_29 = j0 + j + lane_any;
+                                const ints_any t_41 = j0 + j + lane_any;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_any(weight_3 + i * 32 + j, pick_any(__builtin_convertvector(t_29 <= ((i0 + i)
+                                    store_any(weight_3 + i * 32 + j, pick_any(__builtin_convertvector(t_41 <= ((i0 + i)
                                         + query_start), mask_any), load_any(weight_3 + i * 32 + j), splat_any(0.0f)));
                                 }
                             }
-                            /* sum_2[j][d] += sum over i of weight_3 * key_features_4 */
-                            dot12_any(j1 - j0, i1 - i0, weight_3, key_features_4, sum_2);
+                            /* sum_2[d][j] += sum over i of q_tile * weight_3 */
+                            if (__builtin_expect(!finite_any(q_tile, 32, 64, i1 - i0),
+                                0)) { /* infinity and NaN affect only queries that see them */
+                                dot11_any(round_up(j1 - j0, 4), i1 - i0, q_tile, weight_3, sum_2);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    mask_any in_region[8] = {0};
+                                    if (finite_any(q_tile + i * 1, 32, 64, 1)) continue;
+                                    const int64_t t_42 = (i0 + i) + query_start;
+                                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                        in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_42,
+                                            mask_any);
+                                    }
+                                    add_seen_any(64, sum_2, 32, q_tile + i * 1, 32, weight_3 + i * 32, in_region,
+                                        j1 - j0);
+                                }
+                            } else
+                                dot12_any(round_up(j1 - j0, 4), i1 - i0, q_tile, weight_3, sum_2);
                         }
                         if (linear_part_5) {
-                            /* score_3 = score_2 * neg(score_3) */
-                            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                        store_any(score_3 + i * 32 + j, load_any(score_2 + i * 32 + j) *
-                                            (-load_any(score_3 + i * 32 + j)));
+                            /* score_2_turned = score_2, with zeros beyond the last row */
+                            transpose_any(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                                for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
+                            /* score_3 = score_2_turned * neg(score_3) */
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                        store_any(score_3 + j * 32 + i, load_any(score_2_turned + j * 32 + i) *
+                                            (-load_any(score_3 + j * 32 + i)));
                                     }
                                 }
                             }
-                            /* score_3 = select(j <= (i + query_start), score_3, 0.0f); row_sum += score_3 */
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_30 = j0 + j + lane_any;
-                                vec_any row_sum_in = (vec_any){0};
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const vec_any score_3_31 = load_any(score_3 + i * 32 + j);
-                                    const vec_any score_3_new32 = pick_any(__builtin_convertvector(t_30 <= ((i0 + i) +
-                                        query_start), mask_any), score_3_31, splat_any(0.0f));
-                                    store_any(score_3 + i * 32 + j, score_3_new32);
-                                    row_sum_in += score_3_new32;
+                            /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                const ints_any t_43 = (i0 + i + lane_any) + query_start;
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    store_any(score_3 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_43,
+                                        mask_any), load_any(score_3 + j * 32 + i), splat_any(0.0f)));
                                 }
-                                store_any(row_sum + j, load_any(row_sum + j) + row_sum_in);
+                            }
+                            /* weight_5_turned = score_3, with zeros beyond the last row */
+                            transpose_any(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32);
+                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                                for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
+                            /* row_sum += weight_5_turned */
+                            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                                vec_any row_sum_in[2];
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                    row_sum_in[vector] = (vec_any){0};
+                                }
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                        row_sum_in[vector] += load_any(weight_5_turned + i * 32 + j);
+                                    }
+                                }
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                    store_any(row_sum + j, load_any(row_sum + j) + row_sum_in[vector]);
+                                }
                             }
                         }
                     }
@@ -6328,177 +6370,204 @@ static void
                     }
                     /* corrected[j][e] = query_scale_2[j] * (sum[j][e] - sum over t_key > j of weight_2 *
                        corrected[t_key][e]) */
-                    dot13_any(j1 - j0, weight_2 + (j1 - j0 - 1) * (1 + 32), -(1), -(32),
+                    dot13_any(j1 - j0, weight_2 + (j1 - j0 - 1) * (32 + 1), -(32), -(1),
                         query_scale_2 + (j1 - j0 - 1) * (1), -(1), sum + (j1 - j0 - 1) * (64), -(64),
                         corrected + (j1 - j0 - 1) * (64), -(64));
                     if (linear_part_1) {
                         /* linear_part_1 = corrected */
-                        for (int64_t e = 0; e < 64; e++)
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
+                            for (int64_t e = 0; e < 64; e++)
                                 linear_part_1[(t_key0 + t_key) * linear_part_1_row + e] = corrected[t_key * 64 + e];
                     }
-                    /* key_3 = corrected * query_scale */
+                    /* key_2 = corrected * query_scale */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                                store_any(key_3 + t_key * 64 + e, load_any(corrected + t_key * 64 + e) *
+                                store_any(key_2 + t_key * 64 + e, load_any(corrected + t_key * 64 + e) *
                                     query_scale[((t_key0 + t_key) - j0)]);
                             }
                         }
                     }
                     if (dv) {
-                        /* key_4 = key_3 */
+                        /* key_3 = key_2 */
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                                    store_any(key_4 + j * 64 + e, load_any(key_3 + ((j0 + j) - t_key0) * 64 + e));
+                                    store_any(key_3 + j * 64 + e, load_any(key_2 + ((j0 + j) - t_key0) * 64 + e));
                                 }
                             }
                         }
-                        /* dv = key_4 */
-                        for (int64_t e = 0; e < 64; e++)
-                            for (int64_t j = 0; j < j1 - j0; j++)
-                                dv[(j0 + j) * dv_row + e] = key_4[j * 64 + e];
+                        /* dv = key_3 */
+                        for (int64_t j = 0; j < j1 - j0; j++)
+                            for (int64_t e = 0; e < 64; e++)
+                                dv[(j0 + j) * dv_row + e] = key_3[j * 64 + e];
                     }
                     if (dbeta_array) {
-                        /* query_3 = 0.0f */
+                        /* query_4 = 0.0f */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                            store_any(query_3 + t_key, splat_any(0.0f));
+                            store_any(query_4 + t_key, splat_any(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
                         transpose_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
-                        /* query_3 += corrected_turned * linear_part_0_tile */
+                        /* query_4 += corrected_turned * linear_part_0_tile */
                         for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                            vec_any query_3_in[2];
+                            vec_any query_4_in[2];
                             UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                query_3_in[vector] = (vec_any){0};
+                                query_4_in[vector] = (vec_any){0};
                             }
                             for (int64_t e = 0; e < 64; e++) {
                                 UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                    query_3_in[vector] += load_any(corrected_turned + e * 32 + t_key) *
+                                    query_4_in[vector] += load_any(corrected_turned + e * 32 + t_key) *
                                         load_any(linear_part_0_tile + e * 32 + ((t_key0 + t_key) - j0));
                                 }
                             }
                             UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                store_any(query_3 + t_key, load_any(query_3 + t_key) + query_3_in[vector]);
+                                store_any(query_4 + t_key, load_any(query_4 + t_key) + query_4_in[vector]);
                             }
                         }
-                        /* query_scale_3 = select(m == 0, query_3, 0.0f) */
-                        const int t_33 = m == 0;
+                        /* query_scale_3 = select(m == 0, query_4, 0.0f) */
+                        const int t_44 = m == 0;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            store_any(query_scale_3 + j, t_33 ? load_any(query_3 + ((j0 + j) - t_key0)) :
+                            store_any(query_scale_3 + j, t_44 ? load_any(query_4 + ((j0 + j) - t_key0)) :
                                 splat_any(0.0f));
                         }
                         /* dbeta_array = query_scale_3 */
                         for (int64_t j = 0; j < j1 - j0; j++)
                             dbeta_array[m * n_k + (j0 + j)] = query_scale_3[j];
                     }
-                    /* key_3 = 0.0f - key_3 */
+                    /* key_2 = 0.0f - key_2 */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                                store_any(key_3 + t_key * 64 + e, 0.0f - load_any(key_3 + t_key * 64 + e));
+                                store_any(key_2 + t_key * 64 + e, 0.0f - load_any(key_2 + t_key * 64 + e));
                             }
                         }
                     }
                     if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
-                        /* score_4[t_key][j] = sum over e of key_3 * query_features */
-                        dot7_any(round_up(j1 - j0, 4), t_key1 - t_key0, key_3, query_features, score_4);
+                        /* score_4[t_key][j] = sum over e of key_2 * query_features_2 */
+                        dot14_any(round_up(j1 - j0, 4), t_key1 - t_key0, key_2, query_features_2, score_4);
                     }
                     if (linear_part_2 || linear_part_3) {
-                        /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile) + (log_decay_k_low -
-                           log_decay_k_low_tile)) * 1.442695f) */
+                        /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
+                           log_decay_k_low_tile_2)) * 1.442695f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const vec_any log_decay_k_tile_34 = load_any(log_decay_k_tile + j);
-                            const vec_any log_decay_k_low_tile_35 = load_any(log_decay_k_low_tile + j);
+                            const vec_any log_decay_k_tile_2_45 = load_any(log_decay_k_tile_2 + j);
+                            const vec_any log_decay_k_low_tile_2_46 = load_any(log_decay_k_low_tile_2 + j);
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                                 store_any(weight_6 + t_key * 32 + j, load_any(score_4 + t_key * 32 + j) *
-                                    exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_34) +
-                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_35)) * 1.442695f));
+                                    exp2_any(((log_decay_k[(t_key0 + t_key)] - log_decay_k_tile_2_45) +
+                                    (log_decay_k_low[(t_key0 + t_key)] - log_decay_k_low_tile_2_46)) * 1.442695f));
                             }
                         }
                         /* weight_6 = select(j < t_key, weight_6, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_36 = j0 + j + lane_any;
+                            const ints_any t_47 = j0 + j + lane_any;
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_any(weight_6 + t_key * 32 + j, pick_any(__builtin_convertvector(t_36 < (t_key0 +
+                                store_any(weight_6 + t_key * 32 + j, pick_any(__builtin_convertvector(t_47 < (t_key0 +
                                     t_key), mask_any), load_any(weight_6 + t_key * 32 + j), splat_any(0.0f)));
                             }
                         }
                     }
                     if (linear_part_2) {
-                        /* sum_3[t_key][d] = sum over j of weight_6 * key_features */
-                        dot14_any(t_key1 - t_key0, j1 - j0, weight_6, key_features, sum_3);
+                        /* weight_6_turned = weight_6, with zeros beyond the last row */
+                        transpose_any(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                            for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
+                        /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
+                        if (__builtin_expect(!finite_any(query_features, 32, 64, j1 - j0),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot15_any(round_up(t_key1 - t_key0, 4), j1 - j0, query_features, weight_6_turned, sum_3);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                mask_any in_region[8] = {0};
+                                if (finite_any(query_features + j * 1, 32, 64, 1)) continue;
+                                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                                    in_region[t_key / 4] = __builtin_convertvector((j0 + j) < (t_key0 + t_key +
+                                        lane_any), mask_any);
+                                }
+                                add_seen_any(64, sum_3, 32, query_features + j * 1, 32, weight_6_turned + j * 32,
+                                    in_region, t_key1 - t_key0);
+                            }
+                        } else
+                            dot16_any(round_up(t_key1 - t_key0, 4), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-                                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
-                                    store_any(sum_3 + t_key * 64 + d, load_any(sum_3 + t_key * 64 + d));
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                    store_any(sum_3 + d * 32 + t_key, load_any(sum_3 + d * 32 + t_key));
                                 }
                             }
                         }
-                        /* linear_part_2 = sum_3 */
-                        for (int64_t d = 0; d < 64; d++)
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
-                                linear_part_2[(t_key0 + t_key) * linear_part_2_row + d] = sum_3[t_key * 64 + d];
+                        /* linear_part_2 = sum_3, transposed back */
+                        transpose_out_any(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
+                            linear_part_2_row);
                     }
                     if (linear_part_3) {
-                        /* sum_4[j][d] = sum over t_key of weight_6 * key_features */
-                        dot15_any(j1 - j0, t_key1 - t_key0, weight_6, key_features, sum_4);
-                        /* sum_2_turned = sum_2, with zeros beyond the last row */
-                        transpose_any(sum_2, 64, j1 - j0, 64, sum_2_turned, 32);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                            for (int64_t d = 0; d < 64; d++) sum_2_turned[d * 32 + j] = 0;
-                        /* sum_4_turned = sum_4, with zeros beyond the last row */
-                        transpose_any(sum_4, 64, j1 - j0, 64, sum_4_turned, 32);
-                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                            for (int64_t d = 0; d < 64; d++) sum_4_turned[d * 32 + j] = 0;
+                        /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
+                        if (__builtin_expect(!finite_any(query_features, 32, 64, t_key1 - t_key0),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot15_any(round_up(j1 - j0, 4), t_key1 - t_key0, query_features, weight_6, sum_4);
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                mask_any in_region[8] = {0};
+                                if (finite_any(query_features + t_key * 1, 32, 64, 1)) continue;
+                                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) < (t_key0 + t_key),
+                                        mask_any);
+                                }
+                                add_seen_any(64, sum_4, 32, query_features + t_key * 1, 32, weight_6 + t_key * 32,
+                                    in_region, j1 - j0);
+                            }
+                        } else
+                            dot16_any(round_up(j1 - j0, 4), t_key1 - t_key0, query_features, weight_6, sum_4);
                         /* query_sum_5 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             store_any(query_sum_5 + j, splat_any(0.0f));
                         }
-                        /* sum_2_turned = (query_2 + sum_2_turned) + sum_4_turned;
-                           query_sum_5 += sum_2_turned * (k_tile * select(query_sum == 0.0f, 0.0f,  ... */
+                        /* sum_2 = (query_3 + sum_2) + sum_4; query_sum_5 += sum_2 * (k_tile * select(query_sum == 0.0f,
+                           0.0f, neg((1.0f / sqrt(query_sum)) ... */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const vec_any query_sum_39 = load_any(query_sum + j);
-                            const vec_any t_40 = sqrt_any(query_sum_39);
-                            const vec_any t_41 = pick_any(query_sum_39 == 0.0f, splat_any(0.0f),
-                                (-((1.0f / t_40) * (0.5f / t_40))) / t_40);
+                            const vec_any query_sum_50 = load_any(query_sum + j);
+                            const vec_any t_51 = sqrt_any(query_sum_50);
+                            const vec_any t_52 = pick_any(query_sum_50 == 0.0f, splat_any(0.0f),
+                                (-((1.0f / t_51) * (0.5f / t_51))) / t_51);
                             vec_any query_sum_5_in = (vec_any){0};
                             for (int64_t d = 0; d < 64; d++) {
-                                const vec_any sum_2_turned_37 = load_any(sum_2_turned + d * 32 + j);
-                                const vec_any sum_2_turned_new38 = (load_any(query_2 + d * 32 + j) + sum_2_turned_37) +
-                                    load_any(sum_4_turned + d * 32 + j);
-                                store_any(sum_2_turned + d * 32 + j, sum_2_turned_new38);
-                                query_sum_5_in += sum_2_turned_new38 * (load_any(k_tile + d * 32 + j) * t_41);
+                                const vec_any sum_2_48 = load_any(sum_2 + d * 32 + j);
+                                const vec_any sum_2_new49 = (load_any(query_3 + d * 32 + j) + sum_2_48) + load_any(sum_4
+                                    + d * 32 + j);
+                                store_any(sum_2 + d * 32 + j, sum_2_new49);
+                                query_sum_5_in += sum_2_new49 * (load_any(k_tile + d * 32 + j) * t_52);
                             }
                             store_any(query_sum_5 + j, load_any(query_sum_5 + j) + query_sum_5_in);
                         }
-                        /* sum_2_turned = (sum_2_turned * select(query_sum == 0.0f, 0.0f,
+                        /* sum_2 = (sum_2 * select(query_sum == 0.0f, 0.0f,
                            1.0f / sqrt(query_sum))) + (query_sum_5 * (k_tile * 2.0f)) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const vec_any query_sum_42 = load_any(query_sum + j);
-                            const vec_any t_43 = pick_any(query_sum_42 == 0.0f, splat_any(0.0f),
-                                1.0f / sqrt_any(query_sum_42));
-                            const vec_any query_sum_5_44 = load_any(query_sum_5 + j);
+                            const vec_any query_sum_53 = load_any(query_sum + j);
+                            const vec_any t_54 = pick_any(query_sum_53 == 0.0f, splat_any(0.0f),
+                                1.0f / sqrt_any(query_sum_53));
+                            const vec_any query_sum_5_55 = load_any(query_sum_5 + j);
                             for (int64_t d = 0; d < 64; d++) {
-                                store_any(sum_2_turned + d * 32 + j, (load_any(sum_2_turned + d * 32 + j) * t_43) +
-                                    (query_sum_5_44 * (load_any(k_tile + d * 32 + j) * 2.0f)));
+                                store_any(sum_2 + d * 32 + j, (load_any(sum_2 + d * 32 + j) * t_54) + (query_sum_5_55 *
+                                    (load_any(k_tile + d * 32 + j) * 2.0f)));
                             }
                         }
-                        /* linear_part_3 = sum_2_turned, transposed back */
-                        transpose_out_any(sum_2_turned, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
+                        /* linear_part_3 = sum_2, transposed back */
+                        transpose_out_any(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
                             linear_part_3_row);
                     }
                     if (linear_part_4) {
-                        /* weight_7 = score_4 * score */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                    store_any(weight_7 + t_key * 32 + j, load_any(score_4 + t_key * 32 + j) *
-                                        load_any(score + t_key * 32 + j));
+                        /* score_4_turned = score_4, with zeros beyond the last row */
+                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                            for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
+                        /* score_4_turned = score_4_turned * score */
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                    store_any(score_4_turned + j * 32 + t_key, load_any(score_4_turned + j * 32 + t_key)
+                                        * load_any(score + j * 32 + t_key));
                                 }
                             }
                         }
@@ -6506,32 +6575,18 @@ static void
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                             store_any(row_sum_2 + t_key, splat_any(0.0f));
                         }
-                        /* weight_7 = select(j < t_key, weight_7, 0.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_45 = j0 + j + lane_any;
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                store_any(weight_7 + t_key * 32 + j, pick_any(__builtin_convertvector(t_45 < (t_key0 +
-                                    t_key), mask_any), load_any(weight_7 + t_key * 32 + j), splat_any(0.0f)));
-                            }
-                        }
-                        /* weight_7_turned = weight_7, with zeros beyond the last row */
-                        transpose_any(weight_7, 32, t_key1 - t_key0, j1 - j0, weight_7_turned, 32);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                            for (int64_t j = 0; j < j1 - j0; j++) weight_7_turned[j * 32 + t_key] = 0;
-                        /* row_sum_2 += weight_7_turned */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                            vec_any row_sum_2_in[2];
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                row_sum_2_in[vector] = (vec_any){0};
-                            }
+                        /* score_4_turned = select(j < t_key, score_4_turned, 0.0f); row_sum_2 += score_4_turned */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            const ints_any t_56 = t_key0 + t_key + lane_any;
+                            vec_any row_sum_2_in = (vec_any){0};
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                    row_sum_2_in[vector] += load_any(weight_7_turned + j * 32 + t_key);
-                                }
+                                const vec_any score_4_turned_57 = load_any(score_4_turned + j * 32 + t_key);
+                                const vec_any score_4_turned_new58 = pick_any(__builtin_convertvector((j0 + j) < t_56,
+                                    mask_any), score_4_turned_57, splat_any(0.0f));
+                                store_any(score_4_turned + j * 32 + t_key, score_4_turned_new58);
+                                row_sum_2_in += score_4_turned_new58;
                             }
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                store_any(row_sum_2 + t_key, load_any(row_sum_2 + t_key) + row_sum_2_in[vector]);
-                            }
+                            store_any(row_sum_2 + t_key, load_any(row_sum_2 + t_key) + row_sum_2_in);
                         }
                         /* row_sum_2 = row_sum_2 */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
@@ -6542,12 +6597,16 @@ static void
                             linear_part_4[(t_key0 + t_key)] = row_sum_2[t_key];
                     }
                     if (linear_part_5) {
-                        /* score = score_4 * neg(score) */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                    store_any(score + t_key * 32 + j, load_any(score_4 + t_key * 32 + j) *
-                                        (-load_any(score + t_key * 32 + j)));
+                        /* score_4_turned_2 = score_4, with zeros beyond the last row */
+                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32);
+                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
+                            for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
+                        /* score = score_4_turned_2 * neg(score) */
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                    store_any(score + j * 32 + t_key, load_any(score_4_turned_2 + j * 32 + t_key) *
+                                        (-load_any(score + j * 32 + t_key)));
                                 }
                             }
                         }
@@ -6555,18 +6614,33 @@ static void
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             store_any(row_sum_3 + j, splat_any(0.0f));
                         }
-                        /* score = select(j < t_key, score, 0.0f); row_sum_3 += score */
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_46 = j0 + j + lane_any;
-                            vec_any row_sum_3_in = (vec_any){0};
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                                const vec_any score_47 = load_any(score + t_key * 32 + j);
-                                const vec_any score_new48 = pick_any(__builtin_convertvector(t_46 < (t_key0 + t_key),
-                                    mask_any), score_47, splat_any(0.0f));
-                                store_any(score + t_key * 32 + j, score_new48);
-                                row_sum_3_in += score_new48;
+                        /* score = select(j < t_key, score, 0.0f) */
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                            const ints_any t_59 = t_key0 + t_key + lane_any;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score + j * 32 + t_key, pick_any(__builtin_convertvector((j0 + j) < t_59,
+                                    mask_any), load_any(score + j * 32 + t_key), splat_any(0.0f)));
                             }
-                            store_any(row_sum_3 + j, load_any(row_sum_3 + j) + row_sum_3_in);
+                        }
+                        /* weight_8_turned = score, with zeros beyond the last row */
+                        transpose_any(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32);
+                        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0;
+                                t_key++) weight_8_turned[t_key * 32 + j] = 0;
+                        /* row_sum_3 += weight_8_turned */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                            vec_any row_sum_3_in[2];
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                row_sum_3_in[vector] = (vec_any){0};
+                            }
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                    row_sum_3_in[vector] += load_any(weight_8_turned + t_key * 32 + j);
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                store_any(row_sum_3 + j, load_any(row_sum_3 + j) + row_sum_3_in[vector]);
+                            }
                         }
                         /* row_sum = (row_sum + query_sum_3) + row_sum_3 */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6577,90 +6651,8 @@ static void
                         for (int64_t j = 0; j < j1 - j0; j++)
                             linear_part_5[(j0 + j)] = row_sum[j];
                     }
-                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-                       log_decay_chunk_low)) < 0.5f, p ... */
-                    const float t_49 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
-                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_50 = powf(2.7182818f, t_49);
-                    const int t_51 = t_50 < 0.5f;
-                    const float t_52 = t_51 ? t_50 : 1.0f;
-                    const float t_53 = t_51 ? 0.0f : (-expm1f(t_49));
-                    for (int64_t f = 0; f < 64; f += 4) {
-                        store_any(kept_share + f, splat_any(t_52));
-                        store_any(lost_share + f, splat_any(t_53));
-                    }
-                    /* state = (state * kept_share) - (state * lost_share) */
-                    for (int64_t f = 0; f < 64; f++) {
-                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                                const vec_any state_54 = load_any(state + f * 64 + e);
-                                store_any(state + f * 64 + e, (state_54 * kept_share[f]) - (state_54 * lost_share[f]));
-                            }
-                        }
-                    }
-                    {
-                        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-                            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-                            const int64_t i1 = min(i0 + 32, i_end);
-                            /* q_tile_2 = q, with zeros beyond the last row */
-                            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile_2, 32);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                                for (int64_t d = 0; d < 64; d++) q_tile_2[d * 32 + i] = 0;
-                            /* query_sum_6 = 0.0f */
-                            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                store_any(query_sum_6 + i, splat_any(0.0f));
-                            }
-                            /* query_sum_6 += q_tile_2 * q_tile_2 */
-                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                                vec_any query_sum_6_in[2];
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                    query_sum_6_in[vector] = (vec_any){0};
-                                }
-                                for (int64_t d = 0; d < 64; d++) {
-                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                        const vec_any q_tile_2_55 = load_any(q_tile_2 + d * 32 + i);
-                                        query_sum_6_in[vector] += q_tile_2_55 * q_tile_2_55;
-                                    }
-                                }
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                    store_any(query_sum_6 + i, load_any(query_sum_6 + i) + query_sum_6_in[vector]);
-                                }
-                            }
-                            /* key_features_7 = (q * select(query_sum_6 == 0.0f, 0.0f,
-                               1.0f / sqrt(query_sum_6))) * 0.125f */
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-                                    UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
-                                        const float query_sum_6_56 = query_sum_6[i];
-                                        store_any(key_features_7 + i * 64 + d, (load_any(q + m * q_head + (i0 + i) *
-                                            q_row + d) * ((query_sum_6_56 == 0.0f) ? 0.0f : (1.0f /
-                                            sqrtf(query_sum_6_56)))) * 0.125f);
-                                    }
-                                }
-                            }
-                            /* key_features_8 = (key_features_7 * select((lo() / 32) == 0, 1.0f,
-                               exp2(((log_decay_q - log_decay_chunk) + (log_decay_q_low - log ... */
-                            const int t_57 = (j0 / 32) == 0;
-                            const float log_decay_chunk_58 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                            const float log_decay_chunk_low_59 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-                            const float t_60 = exp2f(((log_decay_chunk_58 - log_decay_chunk[max(min(j0 - 1, n_k - 1),
-                                0)]) + (log_decay_chunk_low_59 - log_decay_chunk_low[max(min(j0 - 1, n_k - 1),
-                                0)])) * 1.442695f);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                for (int64_t f = 0; f < 64; f += 4) {
-                                    store_any(key_features_8 + i * 64 + f, (load_any(key_features_7 + i * 64 + f) *
-                                        (t_57 ? 1.0f : exp2f((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                        log_decay_chunk_58) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
-                                        log_decay_chunk_low_59)) * 1.442695f))) * t_60);
-                                }
-                            }
-                            /* state[f][e] += sum over i of key_features_8 * dout */
-                            dot16_any(i1 - i0, key_features_8, dout + m * dout_head + i0 * dout_row, dout_row, state);
-                        }
-                    }
-                    /* state[f][e] += sum over t_key of key_features_3 * key_3 */
-                    dot17_any(t_key1 - t_key0, key_features_3, key_3, state);
+                    /* state[f][e] += sum over t_key of query_features_4 * key_2 */
+                    dot6_any(t_key1 - t_key0, query_features_4, key_2, state);
                 }
             }
         }
@@ -6720,10 +6712,10 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
     const float *const linear_part_5 = call->linear_part_5 ? call->linear_part_5 + (b * kv_heads + g) * n_k : NULL;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
     float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features = (float *)(void *)(work + 16512); /* [j: 32, d: 64] */
-    float *const key_features_2 = (float *)(void *)(work + 24704); /* [j: 32, f: 64] */
+    float *const query_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_features_2 = (float *)(void *)(work + 24704); /* [f: 64, j: 32] */
     float *const query_scale = (float *)(void *)(work + 32896); /* [j: 32] */
-    float *const key_features_3 = (float *)(void *)(work + 33024); /* [j: 32, e: 64] */
+    float *const key_features = (float *)(void *)(work + 33024); /* [j: 32, e: 64] */
     float *const sum_from_state = (float *)(void *)(work + 41216); /* [f: 64, t_key: 32] */
     float *const query_2 = (float *)(void *)(work + 49408); /* [f: 64, t_key: 32] */
     float *const query_4 = (float *)(void *)(work + 57600); /* [d: 64, t_key: 32] */
@@ -6739,18 +6731,17 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
     const int64_t dlog_decay_k_head = call->dlog_decay_k_at.head;
     float *const query_sum_5 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const sum_from_state_2 = (float *)(void *)(work + 41216); /* [f: 64, i: 32] */
-    float *const query_7 = (float *)(void *)(work + 49408); /* [f: 64, i: 32] */
+    float *const query_8 = (float *)(void *)(work + 49408); /* [f: 64, i: 32] */
     float *const score = (float *)(void *)(work + 57600); /* [i: 32, j: 32] */
-    float *const key_features_3_turned = (float *)(void *)(work + 61696); /* [e: 64, j: 32] */
+    float *const key_features_turned = (float *)(void *)(work + 61696); /* [e: 64, j: 32] */
     float *const weight = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
-    float *const sum = (float *)(void *)(work + 65792); /* [i: 32, d: 64] */
+    float *const sum = (float *)(void *)(work + 61696); /* [d: 64, i: 32] */
+    float *const weight_turned = (float *)(void *)(work + 69888); /* [j: 32, i: 32] */
     float *const query_sum_6 = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
     const int64_t dq_row = call->p.dq.row;
     const int64_t dq_head = call->p.dq.head;
-    float *const key_features_4 = (float *)(void *)(work + 49408); /* [i: 32, d: 64] */
-    float *const score_2 = (float *)(void *)(work + 61696); /* [i: 32, j: 32] */
-    float *const key_features_turned = (float *)(void *)(work + 65792); /* [d: 64, j: 32] */
+    float *const score_2 = (float *)(void *)(work + 49408); /* [j: 32, i: 32] */
     float *const row_sum = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const query_sum_7 = (float *)(void *)(work + 32896); /* [i: 32] */
     float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + g * members
@@ -6760,22 +6751,19 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
     float *const k_tile = (float *)(void *)(work + 73984); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 82176); /* [j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 82176); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 82304); /* [j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 82432); /* [j: 32] */
     float *const linear_part_1_tile = (float *)(void *)(work + 49408); /* [e: 64, t_key: 32] */
     float *const linear_part_2_tile = (float *)(void *)(work + 65792); /* [d: 64, t_key: 32] */
-    float *const linear_part_3_tile = (float *)(void *)(work + 82304); /* [d: 64, j: 32] */
-    float *const key_turned = (float *)(void *)(work + 49408); /* [f: 64, t_key: 32] */
-    float *const linear_part_4_tile = (float *)(void *)(work + 90496); /* [t_key: 32] */
-    float *const linear_part_5_tile = (float *)(void *)(work + 90624); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 90752); /* [d: 64, i: 32] */
+    float *const linear_part_3_tile = (float *)(void *)(work + 82560); /* [d: 64, j: 32] */
+    float *const linear_part_4_tile = (float *)(void *)(work + 90752); /* [t_key: 32] */
+    float *const linear_part_5_tile = (float *)(void *)(work + 90880); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 91008); /* [d: 64, i: 32] */
     float *const dout_tile = (float *)(void *)(work + 49408); /* [e: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 90496); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 98944); /* [i: 32] */
-    float *const log_decay_k_tile_2 = (float *)(void *)(work + 99072); /* [j: 32] */
-    float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 99200); /* [j: 32] */
-    float *const sum_turned = (float *)(void *)(work + 99328); /* [d: 64, i: 32] */
-    float *const weight_2_turned = (float *)(void *)(work + 57600); /* [j: 32, i: 32] */
-    float *const key_features_4_turned = (float *)(void *)(work + 57600); /* [f: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 90752); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 99200); /* [i: 32] */
+    float *const score_turned = (float *)(void *)(work + 53504); /* [j: 32, i: 32] */
     for (int64_t m = 0; m < members; m++) {
         /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
@@ -6792,6 +6780,12 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
@@ -6813,12 +6807,6 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
                         linear_part_5_tile[j] = j < j1 - j0 ? linear_part_5[(j0 + j)] : 0;
                 }
-                /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-                /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                    log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
                 for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
                     const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                     if (dk || dlog_decay_k) {
@@ -6860,37 +6848,36 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
                         }
                     }
-                    /* key_features = k * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-                            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
-                                const float query_sum_1 = query_sum[j];
-                                store_any(key_features + j * 64 + d, load_any(k + (j0 + j) * k_row + d) * ((query_sum_1
-                                    == 0.0f) ? 0.0f : (1.0f / sqrtf(query_sum_1))));
-                            }
+                    /* query_features = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any query_sum_1 = load_any(query_sum + j);
+                        const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f),
+                            1.0f / sqrt_any(query_sum_1));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_any(query_features + d * 32 + j, load_any(k_tile + d * 32 + j) * t_2);
                         }
                     }
-                    /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k) + (log_decay_chunk_low -
-                       log_decay_k_low)) * 1.442695f) */
-                    const float log_decay_chunk_2 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-                    const float log_decay_chunk_low_3 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                    /* query_features_2 = query_features * exp2(((log_decay_chunk - log_decay_k_tile) +
+                       (log_decay_chunk_low - log_decay_k_low_tile)) * ... */
+                    const float log_decay_chunk_3 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_4 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
                         n_k - 1), 0)];
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t f = 0; f < 64; f += 4) {
-                            store_any(key_features_2 + j * 64 + f, load_any(key_features + j * 64 + f) *
-                                exp2f(((log_decay_chunk_2 - log_decay_k[(j0 + j)]) + (log_decay_chunk_low_3 -
-                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_5 = exp2_any(((log_decay_chunk_3 - load_any(log_decay_k_tile + j)) +
+                            (log_decay_chunk_low_4 - load_any(log_decay_k_low_tile + j))) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_any(query_features_2 + f * 32 + j, load_any(query_features + f * 32 + j) * t_5);
                         }
                     }
                     /* query_scale = beta_tile */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         store_any(query_scale + j, load_any(beta_tile + j));
                     }
-                    /* key_features_3 = linear_part_0 * query_scale */
+                    /* key_features = linear_part_0 * query_scale */
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                                store_any(key_features_3 + j * 64 + e, load_any(linear_part_0 + (j0 + j) *
+                                store_any(key_features + j * 64 + e, load_any(linear_part_0 + (j0 + j) *
                                     linear_part_0_row + e) * query_scale[j]);
                             }
                         }
@@ -6898,27 +6885,27 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = 0.0f - (linear_part_1_tile * query_scale) */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                            const vec_any query_scale_4 = load_any(query_scale + ((t_key0 + t_key) - j0));
+                            const vec_any query_scale_6 = load_any(query_scale + ((t_key0 + t_key) - j0));
                             for (int64_t e = 0; e < 64; e++) {
                                 store_any(linear_part_1_tile + e * 32 + t_key,
-                                    0.0f - (load_any(linear_part_1_tile + e * 32 + t_key) * query_scale_4));
+                                    0.0f - (load_any(linear_part_1_tile + e * 32 + t_key) * query_scale_6));
                             }
                         }
                         /* sum_from_state[f][t_key] = sum over e of state * linear_part_1_tile */
-                        dot9_any(round_up(t_key1 - t_key0, 4), state, linear_part_1_tile, sum_from_state);
+                        dot7_any(round_up(t_key1 - t_key0, 4), state, linear_part_1_tile, sum_from_state);
                     }
                     if (dk) {
                         /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
-                           exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 ... */
-                        const int t_5 = (j0 / 32) == 0;
-                        const float log_decay_chunk_6 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                        const float log_decay_chunk_low_7 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                           exp2(((log_decay_k_tile - log_decay_chunk) + (log_decay_k_low_tile - l ... */
+                        const int t_7 = (j0 / 32) == 0;
+                        const float log_decay_chunk_8 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_9 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                            const vec_any t_8 = t_5 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile_2 +
-                                ((t_key0 + t_key) - j0)) - log_decay_chunk_6) + (load_any(log_decay_k_low_tile_2 +
-                                ((t_key0 + t_key) - j0)) - log_decay_chunk_low_7)) * 1.442695f);
+                            const vec_any t_10 = t_7 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile + ((t_key0
+                                + t_key) - j0)) - log_decay_chunk_8) + (load_any(log_decay_k_low_tile + ((t_key0 +
+                                t_key) - j0)) - log_decay_chunk_low_9)) * 1.442695f);
                             for (int64_t f = 0; f < 64; f++) {
-                                store_any(query_2 + f * 32 + t_key, load_any(sum_from_state + f * 32 + t_key) * t_8);
+                                store_any(query_2 + f * 32 + t_key, load_any(sum_from_state + f * 32 + t_key) * t_10);
                             }
                         }
                         /* query_sum_3 = 0.0f */
@@ -6928,29 +6915,29 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                         /* linear_part_2_tile = query_2 + linear_part_2_tile;
                            query_4 = linear_part_2_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(qu ... */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                            const vec_any query_sum_11 = load_any(query_sum + ((t_key0 + t_key) - j0));
-                            const mask_any t_12 = query_sum_11 == 0.0f;
-                            const vec_any t_13 = sqrt_any(query_sum_11);
-                            const vec_any t_14 = 1.0f / t_13;
-                            const vec_any t_15 = pick_any(t_12, splat_any(0.0f), t_14);
-                            const vec_any t_16 = pick_any(t_12, splat_any(0.0f), (-(t_14 * (0.5f / t_13))) / t_13);
+                            const vec_any query_sum_13 = load_any(query_sum + ((t_key0 + t_key) - j0));
+                            const mask_any t_14 = query_sum_13 == 0.0f;
+                            const vec_any t_15 = sqrt_any(query_sum_13);
+                            const vec_any t_16 = 1.0f / t_15;
+                            const vec_any t_17 = pick_any(t_14, splat_any(0.0f), t_16);
+                            const vec_any t_18 = pick_any(t_14, splat_any(0.0f), (-(t_16 * (0.5f / t_15))) / t_15);
                             vec_any query_sum_3_in = (vec_any){0};
                             for (int64_t d = 0; d < 64; d++) {
-                                const vec_any linear_part_2_tile_9 = load_any(linear_part_2_tile + d * 32 + t_key);
-                                const vec_any linear_part_2_tile_new10 = load_any(query_2 + d * 32 + t_key) +
-                                    linear_part_2_tile_9;
-                                store_any(linear_part_2_tile + d * 32 + t_key, linear_part_2_tile_new10);
-                                store_any(query_4 + d * 32 + t_key, linear_part_2_tile_new10 * t_15);
-                                query_sum_3_in += linear_part_2_tile_new10 * (load_any(k_tile + d * 32 + ((t_key0 +
-                                    t_key) - j0)) * t_16);
+                                const vec_any linear_part_2_tile_11 = load_any(linear_part_2_tile + d * 32 + t_key);
+                                const vec_any linear_part_2_tile_new12 = load_any(query_2 + d * 32 + t_key) +
+                                    linear_part_2_tile_11;
+                                store_any(linear_part_2_tile + d * 32 + t_key, linear_part_2_tile_new12);
+                                store_any(query_4 + d * 32 + t_key, linear_part_2_tile_new12 * t_17);
+                                query_sum_3_in += linear_part_2_tile_new12 * (load_any(k_tile + d * 32 + ((t_key0 +
+                                    t_key) - j0)) * t_18);
                             }
                             store_any(query_sum_3 + t_key, load_any(query_sum_3 + t_key) + query_sum_3_in);
                         }
                         /* query_5 = query_sum_3 * (k_tile * 2.0f) */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                            const vec_any query_sum_3_17 = load_any(query_sum_3 + t_key);
+                            const vec_any query_sum_3_19 = load_any(query_sum_3 + t_key);
                             for (int64_t d = 0; d < 64; d++) {
-                                store_any(query_5 + d * 32 + t_key, query_sum_3_17 * (load_any(k_tile + d * 32 +
+                                store_any(query_5 + d * 32 + t_key, query_sum_3_19 * (load_any(k_tile + d * 32 +
                                     ((t_key0 + t_key) - j0)) * 2.0f));
                             }
                         }
@@ -6972,23 +6959,19 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
                             store_any(query_sum_4 + t_key, splat_any(0.0f));
                         }
-                        /* key_turned = key_features, with zeros beyond the last row */
-                        transpose_any(key_features, 64, t_key1 - t_key0, 64, key_turned, 32);
-                        for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
-                            for (int64_t f = 0; f < 64; f++) key_turned[f * 32 + t_key] = 0;
-                        /* query_sum_4 += sum_from_state * (key_turned * select((lo() / 32) == 0, 0.0f,
-                           exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log ... */
-                        const int t_18 = (j0 / 32) == 0;
-                        const float log_decay_chunk_19 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                        const float log_decay_chunk_low_20 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        /* query_sum_4 += sum_from_state * (query_features * select((lo() / 32) == 0, 0.0f,
+                           exp2(((log_decay_k_tile - log_decay_chunk) + (l ... */
+                        const int t_20 = (j0 / 32) == 0;
+                        const float log_decay_chunk_21 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_22 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                            const vec_any t_21 = t_18 ? splat_any(0.0f) : exp2_any(((load_any(log_decay_k_tile_2 +
-                                ((t_key0 + t_key) - j0)) - log_decay_chunk_19) + (load_any(log_decay_k_low_tile_2 +
-                                ((t_key0 + t_key) - j0)) - log_decay_chunk_low_20)) * 1.442695f);
+                            const vec_any t_23 = t_20 ? splat_any(0.0f) : exp2_any(((load_any(log_decay_k_tile +
+                                ((t_key0 + t_key) - j0)) - log_decay_chunk_21) + (load_any(log_decay_k_low_tile +
+                                ((t_key0 + t_key) - j0)) - log_decay_chunk_low_22)) * 1.442695f);
                             vec_any query_sum_4_in = (vec_any){0};
                             for (int64_t f = 0; f < 64; f++) {
-                                query_sum_4_in += load_any(sum_from_state + f * 32 + t_key) * (load_any(key_turned + f *
-                                    32 + t_key) * t_21);
+                                query_sum_4_in += load_any(sum_from_state + f * 32 + t_key) * (load_any(query_features +
+                                    f * 32 + ((t_key0 + t_key) - j0)) * t_23);
                             }
                             store_any(query_sum_4 + t_key, load_any(query_sum_4 + t_key) + query_sum_4_in);
                         }
@@ -6998,9 +6981,9 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                 t_key));
                         }
                         /* query_scale_3 = select(m == 0, query_sum_4 + linear_part_5_tile, 0.0f) */
-                        const int t_22 = m == 0;
+                        const int t_24 = m == 0;
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            store_any(query_scale_3 + j, t_22 ? load_any(query_sum_4 + ((j0 + j) - t_key0)) +
+                            store_any(query_scale_3 + j, t_24 ? load_any(query_sum_4 + ((j0 + j) - t_key0)) +
                                 load_any(linear_part_5_tile + j) : splat_any(0.0f));
                         }
                         /* dlog_decay_k = query_scale_3 */
@@ -7031,62 +7014,76 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                 store_any(query_sum_5 + i, splat_any(0.0f));
                             }
                             /* sum_from_state_2[f][i] = sum over e of state * dout_tile */
-                            dot9_any(round_up(i1 - i0, 4), state, dout_tile, sum_from_state_2);
+                            dot7_any(round_up(i1 - i0, 4), state, dout_tile, sum_from_state_2);
                         }
                         if (dq) {
-                            /* query_7 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
+                            /* query_8 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
                                exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
-                            const int t_23 = (j0 / 32) == 0;
-                            const float log_decay_chunk_24 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                            const float log_decay_chunk_low_25 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            const int t_25 = (j0 / 32) == 0;
+                            const float log_decay_chunk_26 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_27 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                const vec_any t_26 = t_23 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_q_tile + i)
-                                    - log_decay_chunk_24) + (load_any(log_decay_q_low_tile + i) -
-                                    log_decay_chunk_low_25)) * 1.442695f);
+                                const vec_any t_28 = t_25 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_q_tile + i)
+                                    - log_decay_chunk_26) + (load_any(log_decay_q_low_tile + i) -
+                                    log_decay_chunk_low_27)) * 1.442695f);
                                 for (int64_t f = 0; f < 64; f++) {
-                                    store_any(query_7 + f * 32 + i, load_any(sum_from_state_2 + f * 32 + i) * t_26);
+                                    store_any(query_8 + f * 32 + i, load_any(sum_from_state_2 + f * 32 + i) * t_28);
                                 }
                             }
                         }
                         if (dq || dlog_decay_q) {
-                            /* key_features_3_turned = key_features_3, with zeros beyond the last row */
-                            transpose_any(key_features_3, 64, j1 - j0, 64, key_features_3_turned, 32);
+                            /* key_features_turned = key_features, with zeros beyond the last row */
+                            transpose_any(key_features, 64, j1 - j0, 64, key_features_turned, 32);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                                for (int64_t e = 0; e < 64; e++) key_features_3_turned[e * 32 + j] = 0;
-                            /* score[i][j] = sum over e of dout * key_features_3_turned */
-                            dot10_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
-                                key_features_3_turned, score);
+                                for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
+                            /* score[i][j] = sum over e of dout * key_features_turned */
+                            dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                                key_features_turned, score);
                         }
                         if (dq) {
-                            /* weight = score * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low -
-                               log_decay_k_low_tile_2)) * 1.442695f) */
+                            /* weight = score * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                               log_decay_k_low_tile)) * 1.442695f) */
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const vec_any log_decay_k_tile_2_27 = load_any(log_decay_k_tile_2 + j);
-                                const vec_any log_decay_k_low_tile_2_28 = load_any(log_decay_k_low_tile_2 + j);
+                                const vec_any log_decay_k_tile_29 = load_any(log_decay_k_tile + j);
+                                const vec_any log_decay_k_low_tile_30 = load_any(log_decay_k_low_tile + j);
                                 for (int64_t i = 0; i < i1 - i0; i++) {
                                     store_any(weight + i * 32 + j, load_any(score + i * 32 + j) *
-                                        exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                        log_decay_k_tile_2_27) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)])
-                                        - log_decay_k_low_tile_2_28)) * 1.442695f));
+                                        exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) - log_decay_k_tile_29)
+                                        + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]) -
+                                        log_decay_k_low_tile_30)) * 1.442695f));
                                 }
                             }
                             /* weight = select(j <= (i + query_start), weight, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_29 = j0 + j + lane_any;
+                                const ints_any t_31 = j0 + j + lane_any;
                                 for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_any(weight + i * 32 + j, pick_any(__builtin_convertvector(t_29 <= ((i0 + i) +
+                                    store_any(weight + i * 32 + j, pick_any(__builtin_convertvector(t_31 <= ((i0 + i) +
                                         query_start), mask_any), load_any(weight + i * 32 + j), splat_any(0.0f)));
                                 }
                             }
-                            /* sum[i][d] = sum over j of weight * key_features */
-                            dot14_any(i1 - i0, j1 - j0, weight, key_features, sum);
-                            /* sum_turned = sum, with zeros beyond the last row */
-                            transpose_any(sum, 64, i1 - i0, 64, sum_turned, 32);
+                            /* weight_turned = weight, with zeros beyond the last row */
+                            transpose_any(weight, 32, i1 - i0, j1 - j0, weight_turned, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                                for (int64_t d = 0; d < 64; d++) sum_turned[d * 32 + i] = 0;
+                                for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
+                            /* sum[d][i] = sum over j of query_features * weight_turned */
+                            if (__builtin_expect(!finite_any(query_features, 32, 64, j1 - j0),
+                                0)) { /* infinity and NaN affect only queries that see them */
+                                dot15_any(round_up(i1 - i0, 4), j1 - j0, query_features, weight_turned, sum);
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    mask_any in_region[8] = {0};
+                                    if (finite_any(query_features + j * 1, 32, 64, 1)) continue;
+                                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) +
+                                            query_start), mask_any);
+                                    }
+                                    add_seen_any(64, sum, 32, query_features + j * 1, 32, weight_turned + j * 32,
+                                        in_region, i1 - i0);
+                                }
+                            } else
+                                dot16_any(round_up(i1 - i0, 4), j1 - j0, query_features, weight_turned, sum);
                         }
                         if (dq || dlog_decay_q) {
-                            /* query_sum_5 += q_tile * q_tile; sum_turned = query_7 + sum_turned */
+                            /* query_sum_5 += q_tile * q_tile; sum = query_8 + sum */
                             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                                 vec_any query_sum_5_in[2];
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -7094,10 +7091,10 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                 }
                                 for (int64_t d = 0; d < 64; d++) {
                                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                        const vec_any q_tile_30 = load_any(q_tile + d * 32 + i);
-                                        query_sum_5_in[vector] += q_tile_30 * q_tile_30;
-                                        store_any(sum_turned + d * 32 + i, load_any(query_7 + d * 32 + i) +
-                                            load_any(sum_turned + d * 32 + i));
+                                        const vec_any q_tile_32 = load_any(q_tile + d * 32 + i);
+                                        query_sum_5_in[vector] += q_tile_32 * q_tile_32;
+                                        store_any(sum + d * 32 + i, load_any(query_8 + d * 32 + i) + load_any(sum + d *
+                                            32 + i));
                                     }
                                 }
                                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
@@ -7110,118 +7107,98 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
                                 store_any(query_sum_6 + i, splat_any(0.0f));
                             }
-                            /* query_sum_6 += sum_turned * ((q_tile * select(query_sum_5 == 0.0f, 0.0f,
-                               neg((1.0f / sqrt(query_sum_5)) * (0.5f / sqrt(query_sum ... */
+                            /* query_sum_6 += sum * ((q_tile * select(query_sum_5 == 0.0f, 0.0f,
+                               neg((1.0f / sqrt(query_sum_5)) * (0.5f / sqrt(query_sum_5))) / ... */
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                const vec_any query_sum_5_31 = load_any(query_sum_5 + i);
-                                const vec_any t_32 = sqrt_any(query_sum_5_31);
-                                const vec_any t_33 = pick_any(query_sum_5_31 == 0.0f, splat_any(0.0f),
-                                    (-((1.0f / t_32) * (0.5f / t_32))) / t_32);
+                                const vec_any query_sum_5_33 = load_any(query_sum_5 + i);
+                                const vec_any t_34 = sqrt_any(query_sum_5_33);
+                                const vec_any t_35 = pick_any(query_sum_5_33 == 0.0f, splat_any(0.0f),
+                                    (-((1.0f / t_34) * (0.5f / t_34))) / t_34);
                                 vec_any query_sum_6_in = (vec_any){0};
                                 for (int64_t d = 0; d < 64; d++) {
-                                    query_sum_6_in += load_any(sum_turned + d * 32 + i) * ((load_any(q_tile + d * 32 +
-                                        i) * t_33) * 0.125f);
+                                    query_sum_6_in += load_any(sum + d * 32 + i) * ((load_any(q_tile + d * 32 + i) *
+                                        t_35) * 0.125f);
                                 }
                                 store_any(query_sum_6 + i, load_any(query_sum_6 + i) + query_sum_6_in);
                             }
-                            /* q_tile = (sum_turned * (select(query_sum_5 == 0.0f, 0.0f,
+                            /* sum = (sum * (select(query_sum_5 == 0.0f, 0.0f,
                                1.0f / sqrt(query_sum_5)) * 0.125f)) + (query_sum_6 * (q_tile * 2.0f)) */
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                const vec_any query_sum_5_34 = load_any(query_sum_5 + i);
-                                const vec_any t_35 = pick_any(query_sum_5_34 == 0.0f, splat_any(0.0f),
-                                    1.0f / sqrt_any(query_sum_5_34)) * 0.125f;
-                                const vec_any query_sum_6_36 = load_any(query_sum_6 + i);
+                                const vec_any query_sum_5_36 = load_any(query_sum_5 + i);
+                                const vec_any t_37 = pick_any(query_sum_5_36 == 0.0f, splat_any(0.0f),
+                                    1.0f / sqrt_any(query_sum_5_36)) * 0.125f;
+                                const vec_any query_sum_6_38 = load_any(query_sum_6 + i);
                                 for (int64_t d = 0; d < 64; d++) {
-                                    store_any(q_tile + d * 32 + i, (load_any(sum_turned + d * 32 + i) * t_35) +
-                                        (query_sum_6_36 * (load_any(q_tile + d * 32 + i) * 2.0f)));
+                                    store_any(sum + d * 32 + i, (load_any(sum + d * 32 + i) * t_37) + (query_sum_6_38 *
+                                        (load_any(q_tile + d * 32 + i) * 2.0f)));
                                 }
                             }
-                            /* dq = q_tile, transposed back */
-                            transpose_out_any(q_tile, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                            /* dq = sum, transposed back */
+                            transpose_out_any(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
                         }
                         if (dlog_decay_q) {
-                            /* key_features_4 = (q * select(query_sum_5 == 0.0f, 0.0f,
+                            /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,
                                1.0f / sqrt(query_sum_5))) * 0.125f */
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-                                    UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
-                                        const float query_sum_5_37 = query_sum_5[i];
-                                        store_any(key_features_4 + i * 64 + d, (load_any(q + m * q_head + (i0 + i) *
-                                            q_row + d) * ((query_sum_5_37 == 0.0f) ? 0.0f : (1.0f /
-                                            sqrtf(query_sum_5_37)))) * 0.125f);
-                                    }
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                const vec_any query_sum_5_39 = load_any(query_sum_5 + i);
+                                const vec_any t_40 = pick_any(query_sum_5_39 == 0.0f, splat_any(0.0f),
+                                    1.0f / sqrt_any(query_sum_5_39));
+                                for (int64_t d = 0; d < 64; d++) {
+                                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_40) * 0.125f);
                                 }
                             }
-                            /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_any(key_features, 64, j1 - j0, 64, key_features_turned, 32);
-                            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                                for (int64_t d = 0; d < 64; d++) key_features_turned[d * 32 + j] = 0;
-                            /* score_2[i][j] = sum over d of key_features_4 * key_features_turned */
-                            dot7_any(round_up(j1 - j0, 4), i1 - i0, key_features_4, key_features_turned, score_2);
-                            /* score_2 = score * (score_2 * exp2(((log_decay_q - log_decay_k_tile_2) + (log_decay_q_low
-                               - log_decay_k_low_tile_2)) * 1.442695f)) */
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const vec_any log_decay_k_tile_2_38 = load_any(log_decay_k_tile_2 + j);
-                                const vec_any log_decay_k_low_tile_2_39 = load_any(log_decay_k_low_tile_2 + j);
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_any(score_2 + i * 32 + j, load_any(score + i * 32 + j) * (load_any(score_2 + i
-                                        * 32 + j) * exp2_any((((log_decay_q[m * log_decay_q_head + (i0 + i)]) -
-                                        log_decay_k_tile_2_38) + ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i)])
-                                        - log_decay_k_low_tile_2_39)) * 1.442695f)));
+                            /* score_2[j][i] = sum over d of query_features * q_tile */
+                            dot0_any(round_up(i1 - i0, 4), j1 - j0, query_features, q_tile, score_2);
+                            /* score_turned = score, with zeros beyond the last row */
+                            transpose_any(score, 32, i1 - i0, j1 - j0, score_turned, 32);
+                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                                for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
+                            /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
+                               (log_decay_q_low_tile - log_decay_k_low)) * 1.442695f)) */
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                const vec_any log_decay_q_tile_41 = load_any(log_decay_q_tile + i);
+                                const vec_any log_decay_q_low_tile_42 = load_any(log_decay_q_low_tile + i);
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    store_any(score_2 + j * 32 + i, load_any(score_turned + j * 32 + i) *
+                                        (load_any(score_2 + j * 32 + i) * exp2_any(((log_decay_q_tile_41 -
+                                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_42 - log_decay_k_low[(j0 + j)]))
+                                        * 1.442695f)));
                                 }
                             }
                             /* row_sum = 0.0f */
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
                                 store_any(row_sum + i, splat_any(0.0f));
                             }
-                            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_40 = j0 + j + lane_any;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    store_any(score_2 + i * 32 + j, pick_any(__builtin_convertvector(t_40 <= ((i0 + i) +
-                                        query_start), mask_any), load_any(score_2 + i * 32 + j), splat_any(0.0f)));
-                                }
-                            }
-                            /* weight_2_turned = score_2, with zeros beyond the last row */
-                            transpose_any(score_2, 32, i1 - i0, j1 - j0, weight_2_turned, 32);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                                for (int64_t j = 0; j < j1 - j0; j++) weight_2_turned[j * 32 + i] = 0;
-                            /* row_sum += weight_2_turned */
-                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                                vec_any row_sum_in[2];
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                    row_sum_in[vector] = (vec_any){0};
-                                }
+                            /* score_2 = select(j <= (i + query_start), score_2, 0.0f); row_sum += score_2 */
+                            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                const ints_any t_43 = (i0 + i + lane_any) + query_start;
+                                vec_any row_sum_in = (vec_any){0};
                                 for (int64_t j = 0; j < j1 - j0; j++) {
-                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                        row_sum_in[vector] += load_any(weight_2_turned + j * 32 + i);
-                                    }
+                                    const vec_any score_2_44 = load_any(score_2 + j * 32 + i);
+                                    const vec_any score_2_new45 = pick_any(__builtin_convertvector((j0 + j) <= t_43,
+                                        mask_any), score_2_44, splat_any(0.0f));
+                                    store_any(score_2 + j * 32 + i, score_2_new45);
+                                    row_sum_in += score_2_new45;
                                 }
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                    store_any(row_sum + i, load_any(row_sum + i) + row_sum_in[vector]);
-                                }
+                                store_any(row_sum + i, load_any(row_sum + i) + row_sum_in);
                             }
                             /* query_sum_7 = 0.0f */
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
                                 store_any(query_sum_7 + i, splat_any(0.0f));
                             }
-                            /* key_features_4_turned = key_features_4, with zeros beyond the last row */
-                            transpose_any(key_features_4, 64, i1 - i0, 64, key_features_4_turned, 32);
-                            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                                for (int64_t f = 0; f < 64; f++) key_features_4_turned[f * 32 + i] = 0;
-                            /* query_sum_7 += sum_from_state_2 * (key_features_4_turned * select((lo() / 32) == 0, 0.0f,
-                               exp2(((log_decay_q_tile - log_decay_ch ... */
-                            const int t_41 = (j0 / 32) == 0;
-                            const float log_decay_chunk_42 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-                            const float log_decay_chunk_low_43 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                            /* query_sum_7 += sum_from_state_2 * (q_tile * select((lo() / 32) == 0, 0.0f,
+                               exp2(((log_decay_q_tile - log_decay_chunk) + (log_dec ... */
+                            const int t_46 = (j0 / 32) == 0;
+                            const float log_decay_chunk_47 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                            const float log_decay_chunk_low_48 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
                             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                const vec_any t_44 = t_41 ? splat_any(0.0f) : exp2_any(((load_any(log_decay_q_tile + i)
-                                    - log_decay_chunk_42) + (load_any(log_decay_q_low_tile + i) -
-                                    log_decay_chunk_low_43)) * 1.442695f);
+                                const vec_any t_49 = t_46 ? splat_any(0.0f) : exp2_any(((load_any(log_decay_q_tile + i)
+                                    - log_decay_chunk_47) + (load_any(log_decay_q_low_tile + i) -
+                                    log_decay_chunk_low_48)) * 1.442695f);
                                 vec_any query_sum_7_in = (vec_any){0};
                                 for (int64_t f = 0; f < 64; f++) {
-                                    query_sum_7_in += load_any(sum_from_state_2 + f * 32 + i) *
-                                        (load_any(key_features_4_turned + f * 32 + i) * t_44);
+                                    query_sum_7_in += load_any(sum_from_state_2 + f * 32 + i) * (load_any(q_tile + f *
+                                        32 + i) * t_49);
                                 }
                                 store_any(query_sum_7 + i, load_any(query_sum_7 + i) + query_sum_7_in);
                             }
@@ -7236,28 +7213,28 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                     }
                     /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
                        log_decay_chunk_low)) < 0.5f, p ... */
-                    const float t_45 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                    const float t_50 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
                         0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
                         + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-                    const float t_46 = powf(2.7182818f, t_45);
-                    const int t_47 = t_46 < 0.5f;
-                    const float t_48 = t_47 ? t_46 : 1.0f;
-                    const float t_49 = t_47 ? 0.0f : (-expm1f(t_45));
+                    const float t_51 = powf(2.7182818f, t_50);
+                    const int t_52 = t_51 < 0.5f;
+                    const float t_53 = t_52 ? t_51 : 1.0f;
+                    const float t_54 = t_52 ? 0.0f : (-expm1f(t_50));
                     for (int64_t f = 0; f < 64; f += 4) {
-                        store_any(kept_share + f, splat_any(t_48));
-                        store_any(lost_share + f, splat_any(t_49));
+                        store_any(kept_share + f, splat_any(t_53));
+                        store_any(lost_share + f, splat_any(t_54));
                     }
                     /* state = (state * kept_share) - (state * lost_share) */
                     for (int64_t f = 0; f < 64; f++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                                const vec_any state_50 = load_any(state + f * 64 + e);
-                                store_any(state + f * 64 + e, (state_50 * kept_share[f]) - (state_50 * lost_share[f]));
+                                const vec_any state_55 = load_any(state + f * 64 + e);
+                                store_any(state + f * 64 + e, (state_55 * kept_share[f]) - (state_55 * lost_share[f]));
                             }
                         }
                     }
-                    /* state[f][e] += sum over j of key_features_2 * key_features_3 */
-                    dot17_any(j1 - j0, key_features_2, key_features_3, state);
+                    /* state[f][e] += sum over j of query_features_2 * key_features */
+                    dot6_any(j1 - j0, query_features_2, key_features, state);
                 }
             }
         }
@@ -7871,14 +7848,14 @@ static struct version part_version(int part, int64_t n_k)
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
         return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4, .tile = 0,
-            .own = 107520, .of_token = 4160, .in_keys = 1, .wanted = wanted_2};
+            .own = 99328, .of_token = 4160, .in_keys = 1, .wanted = wanted_2};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
         return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3, .tile = 0,
-            .own = 107520, .of_token = 4160, .in_keys = 1, .wanted = wanted_2};
+            .own = 99328, .of_token = 4160, .in_keys = 1, .wanted = wanted_2};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any, .tile = 0, .own = 107520,
+    return (struct version){.rows = gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any, .tile = 0, .own = 99328,
         .of_token = 4160, .in_keys = 1, .wanted = wanted_2};
     default:
 #if defined(__x86_64__)

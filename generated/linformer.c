@@ -944,8 +944,8 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
         }
     }
     /* out = sum_from_state_2 */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = sum_from_state_2[r * 64 + e];
 }
 
@@ -1775,8 +1775,8 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
         }
     }
     /* out = sum_from_state_2 */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = sum_from_state_2[r * 64 + e];
 }
 
@@ -2588,8 +2588,8 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
         }
     }
     /* out = sum_from_state_2 */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = sum_from_state_2[r * 64 + e];
 }
 

@@ -1872,8 +1872,8 @@ TARGET_v4 APART void performer_trig_few_queries_v4(const struct call *call, int6
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -3605,8 +3605,8 @@ TARGET_v3 APART void performer_trig_few_queries_v3(const struct call *call, int6
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -5321,8 +5321,8 @@ APART void performer_trig_few_queries_any(const struct call *call, int64_t task,
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 

@@ -3654,8 +3654,8 @@ TARGET_v4 APART void polysketch_learned_r32_few_queries_v4(const struct call *ca
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+        for (int64_t e = 0; e < 64; e++)
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
@@ -7087,8 +7087,8 @@ TARGET_v3 APART void polysketch_learned_r32_few_queries_v3(const struct call *ca
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+        for (int64_t e = 0; e < 64; e++)
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
@@ -10509,8 +10509,8 @@ APART void polysketch_learned_r32_few_queries_any(const struct call *call, int64
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+        for (int64_t e = 0; e < 64; e++)
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 

@@ -3369,8 +3369,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_queries_v4(const struct ca
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+        for (int64_t e = 0; e < 64; e++)
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
@@ -6512,8 +6512,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_queries_v3(const struct ca
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+        for (int64_t e = 0; e < 64; e++)
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
@@ -9643,8 +9643,8 @@ APART void polysketch_learned_r64_local_few_queries_any(const struct call *call,
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+        for (int64_t e = 0; e < 64; e++)
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 

@@ -1760,8 +1760,8 @@ TARGET_v4 APART void polysketch_r32_local_few_queries_v4(const struct call *call
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+        for (int64_t e = 0; e < 64; e++)
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
@@ -3380,8 +3380,8 @@ TARGET_v3 APART void polysketch_r32_local_few_queries_v3(const struct call *call
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+        for (int64_t e = 0; e < 64; e++)
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
@@ -4988,8 +4988,8 @@ APART void polysketch_r32_local_few_queries_any(const struct call *call, int64_t
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+        for (int64_t e = 0; e < 64; e++)
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 

@@ -1862,8 +1862,8 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_queries_v4(const struct call *
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+        for (int64_t e = 0; e < 64; e++)
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = narrowed(result[r_q * 64 + e]);
 }
 
@@ -3547,8 +3547,8 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_queries_v3(const struct call *
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+        for (int64_t e = 0; e < 64; e++)
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = narrowed(result[r_q * 64 + e]);
 }
 
@@ -5228,8 +5228,8 @@ APART void polysketch_r32_local_f16_few_queries_any(const struct call *call, int
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q1; r_q++)
+        for (int64_t e = 0; e < 64; e++)
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = narrowed(result[r_q * 64 + e]);
 }
 

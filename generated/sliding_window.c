@@ -1178,8 +1178,8 @@ TARGET_v4 APART void sliding_window_few_queries_v4(const struct call *call, int6
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
@@ -2213,8 +2213,8 @@ TARGET_v3 APART void sliding_window_few_queries_v3(const struct call *call, int6
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
@@ -3235,8 +3235,8 @@ APART void sliding_window_few_queries_any(const struct call *call, int64_t task,
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 

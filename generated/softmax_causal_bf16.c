@@ -1486,8 +1486,8 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_queries_v4bf16amx(const stru
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
@@ -2778,8 +2778,8 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_queries_v4bf16(const struct cal
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
@@ -3884,8 +3884,8 @@ TARGET_v4 APART void softmax_causal_bf16_few_queries_v4(const struct call *call,
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
@@ -4990,8 +4990,8 @@ TARGET_v3 APART void softmax_causal_bf16_few_queries_v3(const struct call *call,
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
@@ -6079,8 +6079,8 @@ APART void softmax_causal_bf16_few_queries_any(const struct call *call, int64_t 
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 

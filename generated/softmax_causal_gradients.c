@@ -1206,8 +1206,8 @@ TARGET_v4 APART void softmax_causal_gradients_few_queries_v4(const struct call *
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 16; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 16; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 16 + e];
 }
 
@@ -2689,8 +2689,8 @@ TARGET_v3 APART void softmax_causal_gradients_few_queries_v3(const struct call *
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 16; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 16; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 16 + e];
 }
 
@@ -4162,8 +4162,8 @@ APART void softmax_causal_gradients_few_queries_any(const struct call *call, int
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 16; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 16; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 16 + e];
 }
 

@@ -1376,8 +1376,8 @@ TARGET_v4 APART void softmax_fire_few_queries_v4(const struct call *call, int64_
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -3297,26 +3297,26 @@ TARGET_v4 static void softmax_fire_totals1_v4(const struct call *call, int64_t t
     float *const partial_4_tile = (float *)(void *)(work + 4160); /* [unit16: 16, one: 16] */
     if (doffset_array) {
         /* partial_0_tile = partial_0, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_0_tile[unit16 * 16 + one] = partial_0[unit16 + one];
     }
     if (dw2_array) {
         /* partial_1_tile = partial_1, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_1_tile[unit16 * 16 + one] = partial_1[unit16 + one];
         /* partial_2_tile = partial_2, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_2_tile[unit16 * 16 + one] = partial_2[unit16 + one];
         /* partial_3_tile = partial_3, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_3_tile[unit16 * 16 + one] = partial_3[unit16 + one];
         /* partial_4_tile = partial_4, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_4_tile[unit16 * 16 + one] = partial_4[unit16 + one];
     }
     if (doffset_array) {
@@ -3561,50 +3561,50 @@ TARGET_v4 static void softmax_fire_totals2_v4(const struct call *call, int64_t t
         for (int64_t m = 0; m < members; m++) {
             if (dw1_array) {
                 /* partial_5_tile = partial_5, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_5_tile[unit16 * 16 + one] = partial_5[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_6_tile = partial_6, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_6_tile[unit16 * 16 + one] = partial_6[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_7_tile = partial_7, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_7_tile[unit16 * 16 + one] = partial_7[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_8_tile = partial_8, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_8_tile[unit16 * 16 + one] = partial_8[g * (members * 16) + m * 16 + unit16 + one];
             }
             if (dc_array) {
                 /* partial_9_tile = partial_9, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_9_tile[unit16 * 16 + one] = partial_9[g * (members * 16) + m * 16 + unit16 + one];
             }
             if (dthreshold_array) {
                 /* partial_10_tile = partial_10, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_10_tile[unit16 * 16 + one] = partial_10[g * (members * 16) + m * 16 + unit16 + one];
             }
             if (dshift_array) {
                 /* partial_11_tile = partial_11, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_11_tile[unit16 * 16 + one] = partial_11[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_12_tile = partial_12, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_12_tile[unit16 * 16 + one] = partial_12[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_13_tile = partial_13, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_13_tile[unit16 * 16 + one] = partial_13[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_14_tile = partial_14, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_14_tile[unit16 * 16 + one] = partial_14[g * (members * 16) + m * 16 + unit16 + one];
             }
             if (dw1_array) {
@@ -4909,8 +4909,8 @@ TARGET_v3 APART void softmax_fire_few_queries_v3(const struct call *call, int64_
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -6830,26 +6830,26 @@ TARGET_v3 static void softmax_fire_totals1_v3(const struct call *call, int64_t t
     float *const partial_4_tile = (float *)(void *)(work + 2112); /* [unit16: 16, one: 8] */
     if (doffset_array) {
         /* partial_0_tile = partial_0, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_0_tile[unit16 * 8 + one] = partial_0[unit16 + one];
     }
     if (dw2_array) {
         /* partial_1_tile = partial_1, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_1_tile[unit16 * 8 + one] = partial_1[unit16 + one];
         /* partial_2_tile = partial_2, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_2_tile[unit16 * 8 + one] = partial_2[unit16 + one];
         /* partial_3_tile = partial_3, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_3_tile[unit16 * 8 + one] = partial_3[unit16 + one];
         /* partial_4_tile = partial_4, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_4_tile[unit16 * 8 + one] = partial_4[unit16 + one];
     }
     if (doffset_array) {
@@ -7094,50 +7094,50 @@ TARGET_v3 static void softmax_fire_totals2_v3(const struct call *call, int64_t t
         for (int64_t m = 0; m < members; m++) {
             if (dw1_array) {
                 /* partial_5_tile = partial_5, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_5_tile[unit16 * 8 + one] = partial_5[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_6_tile = partial_6, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_6_tile[unit16 * 8 + one] = partial_6[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_7_tile = partial_7, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_7_tile[unit16 * 8 + one] = partial_7[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_8_tile = partial_8, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_8_tile[unit16 * 8 + one] = partial_8[g * (members * 16) + m * 16 + unit16 + one];
             }
             if (dc_array) {
                 /* partial_9_tile = partial_9, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_9_tile[unit16 * 8 + one] = partial_9[g * (members * 16) + m * 16 + unit16 + one];
             }
             if (dthreshold_array) {
                 /* partial_10_tile = partial_10, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_10_tile[unit16 * 8 + one] = partial_10[g * (members * 16) + m * 16 + unit16 + one];
             }
             if (dshift_array) {
                 /* partial_11_tile = partial_11, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_11_tile[unit16 * 8 + one] = partial_11[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_12_tile = partial_12, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_12_tile[unit16 * 8 + one] = partial_12[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_13_tile = partial_13, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_13_tile[unit16 * 8 + one] = partial_13[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_14_tile = partial_14, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_14_tile[unit16 * 8 + one] = partial_14[g * (members * 16) + m * 16 + unit16 + one];
             }
             if (dw1_array) {
@@ -8425,8 +8425,8 @@ APART void softmax_fire_few_queries_any(const struct call *call, int64_t task, c
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -10349,26 +10349,26 @@ static void softmax_fire_totals1_any(const struct call *call, int64_t task, unsi
     float *const partial_4_tile = (float *)(void *)(work + 1088); /* [unit16: 16, one: 4] */
     if (doffset_array) {
         /* partial_0_tile = partial_0, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_0_tile[unit16 * 4 + one] = partial_0[unit16 + one];
     }
     if (dw2_array) {
         /* partial_1_tile = partial_1, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_1_tile[unit16 * 4 + one] = partial_1[unit16 + one];
         /* partial_2_tile = partial_2, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_2_tile[unit16 * 4 + one] = partial_2[unit16 + one];
         /* partial_3_tile = partial_3, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_3_tile[unit16 * 4 + one] = partial_3[unit16 + one];
         /* partial_4_tile = partial_4, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_4_tile[unit16 * 4 + one] = partial_4[unit16 + one];
     }
     if (doffset_array) {
@@ -10613,50 +10613,50 @@ static void softmax_fire_totals2_any(const struct call *call, int64_t task, unsi
         for (int64_t m = 0; m < members; m++) {
             if (dw1_array) {
                 /* partial_5_tile = partial_5, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_5_tile[unit16 * 4 + one] = partial_5[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_6_tile = partial_6, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_6_tile[unit16 * 4 + one] = partial_6[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_7_tile = partial_7, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_7_tile[unit16 * 4 + one] = partial_7[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_8_tile = partial_8, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_8_tile[unit16 * 4 + one] = partial_8[g * (members * 16) + m * 16 + unit16 + one];
             }
             if (dc_array) {
                 /* partial_9_tile = partial_9, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_9_tile[unit16 * 4 + one] = partial_9[g * (members * 16) + m * 16 + unit16 + one];
             }
             if (dthreshold_array) {
                 /* partial_10_tile = partial_10, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_10_tile[unit16 * 4 + one] = partial_10[g * (members * 16) + m * 16 + unit16 + one];
             }
             if (dshift_array) {
                 /* partial_11_tile = partial_11, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_11_tile[unit16 * 4 + one] = partial_11[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_12_tile = partial_12, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_12_tile[unit16 * 4 + one] = partial_12[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_13_tile = partial_13, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_13_tile[unit16 * 4 + one] = partial_13[g * (members * 16) + m * 16 + unit16 + one];
                 /* partial_14_tile = partial_14, with zeros beyond the last row */
-                for (int64_t one = 0; one < 1; one++)
-                    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                for (int64_t unit16 = 0; unit16 < 16; unit16++)
+                    for (int64_t one = 0; one < 1; one++)
                         partial_14_tile[unit16 * 4 + one] = partial_14[g * (members * 16) + m * 16 + unit16 + one];
             }
             if (dw1_array) {

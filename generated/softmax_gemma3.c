@@ -1529,8 +1529,8 @@ TARGET_v4 APART void softmax_gemma3_few_queries_v4(const struct call *call, int6
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 256; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 256; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 272 + e];
 }
 
@@ -2170,8 +2170,8 @@ TARGET_v4 APART void softmax_gemma3_extend_few_queries_v4(const struct call *cal
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 256; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 256; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 272 + e];
 }
 
@@ -3484,8 +3484,8 @@ TARGET_v3 APART void softmax_gemma3_few_queries_v3(const struct call *call, int6
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 256; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 256; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 272 + e];
 }
 
@@ -4125,8 +4125,8 @@ TARGET_v3 APART void softmax_gemma3_extend_few_queries_v3(const struct call *cal
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 256; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 256; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 272 + e];
 }
 
@@ -5423,8 +5423,8 @@ APART void softmax_gemma3_few_queries_any(const struct call *call, int64_t task,
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 256; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 256; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 272 + e];
 }
 
@@ -6065,8 +6065,8 @@ APART void softmax_gemma3_extend_few_queries_any(const struct call *call, int64_
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 256; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 256; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 272 + e];
 }
 

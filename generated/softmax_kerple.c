@@ -1274,8 +1274,8 @@ TARGET_v4 APART void softmax_kerple_few_queries_v4(const struct call *call, int6
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -2120,14 +2120,14 @@ TARGET_v4 static void softmax_kerple_totals1_v4(const struct call *call, int64_t
     float *const partial_1_tile = (float *)(void *)(work + 1088); /* [unit16: 16, one: 16] */
     if (da_array) {
         /* partial_0_tile = partial_0, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_0_tile[unit16 * 16 + one] = partial_0[unit16 + one];
     }
     if (dc_array) {
         /* partial_1_tile = partial_1, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_1_tile[unit16 * 16 + one] = partial_1[unit16 + one];
     }
     if (da_array) {
@@ -3251,8 +3251,8 @@ TARGET_v3 APART void softmax_kerple_few_queries_v3(const struct call *call, int6
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -4097,14 +4097,14 @@ TARGET_v3 static void softmax_kerple_totals1_v3(const struct call *call, int64_t
     float *const partial_1_tile = (float *)(void *)(work + 576); /* [unit16: 16, one: 8] */
     if (da_array) {
         /* partial_0_tile = partial_0, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_0_tile[unit16 * 8 + one] = partial_0[unit16 + one];
     }
     if (dc_array) {
         /* partial_1_tile = partial_1, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_1_tile[unit16 * 8 + one] = partial_1[unit16 + one];
     }
     if (da_array) {
@@ -5214,8 +5214,8 @@ APART void softmax_kerple_few_queries_any(const struct call *call, int64_t task,
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -6061,14 +6061,14 @@ static void softmax_kerple_totals1_any(const struct call *call, int64_t task, un
     float *const partial_1_tile = (float *)(void *)(work + 320); /* [unit16: 16, one: 4] */
     if (da_array) {
         /* partial_0_tile = partial_0, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_0_tile[unit16 * 4 + one] = partial_0[unit16 + one];
     }
     if (dc_array) {
         /* partial_1_tile = partial_1, with zeros beyond the last row */
-        for (int64_t one = 0; one < 1; one++)
-            for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+            for (int64_t one = 0; one < 1; one++)
                 partial_1_tile[unit16 * 4 + one] = partial_1[unit16 + one];
     }
     if (da_array) {

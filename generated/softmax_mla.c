@@ -1187,8 +1187,8 @@ TARGET_v4 APART void softmax_mla_few_queries_v4(const struct call *call, int64_t
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 512; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 512; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 528 + e];
 }
 
@@ -2346,8 +2346,8 @@ TARGET_v3 APART void softmax_mla_few_queries_v3(const struct call *call, int64_t
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 512; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 512; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 528 + e];
 }
 
@@ -3488,8 +3488,8 @@ APART void softmax_mla_few_queries_any(const struct call *call, int64_t task, co
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 512; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 512; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 528 + e];
 }
 

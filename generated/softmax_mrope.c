@@ -1489,8 +1489,8 @@ TARGET_v4 APART void softmax_mrope_few_queries_v4(const struct call *call, int64
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
@@ -2069,8 +2069,8 @@ TARGET_v4 APART void softmax_mrope_extend_few_queries_v4(const struct call *call
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
@@ -3309,8 +3309,8 @@ TARGET_v3 APART void softmax_mrope_few_queries_v3(const struct call *call, int64
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
@@ -3892,8 +3892,8 @@ TARGET_v3 APART void softmax_mrope_extend_few_queries_v3(const struct call *call
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
@@ -5114,8 +5114,8 @@ APART void softmax_mrope_few_queries_any(const struct call *call, int64_t task, 
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
@@ -5699,8 +5699,8 @@ APART void softmax_mrope_extend_few_queries_any(const struct call *call, int64_t
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 

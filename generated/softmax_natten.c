@@ -1208,8 +1208,8 @@ TARGET_v4 APART void softmax_natten_few_queries_v4(const struct call *call, int6
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 32; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 32; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 32 + e];
 }
 
@@ -2783,8 +2783,8 @@ TARGET_v3 APART void softmax_natten_few_queries_v3(const struct call *call, int6
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 32; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 32; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 32 + e];
 }
 
@@ -4342,8 +4342,8 @@ APART void softmax_natten_few_queries_any(const struct call *call, int64_t task,
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 32; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 32; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 32 + e];
 }
 

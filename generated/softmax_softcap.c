@@ -1219,8 +1219,8 @@ TARGET_v4 APART void softmax_softcap_few_queries_v4(const struct call *call, int
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 256; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 256; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 272 + e];
 }
 
@@ -2271,8 +2271,8 @@ TARGET_v3 APART void softmax_softcap_few_queries_v3(const struct call *call, int
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 256; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 256; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 272 + e];
 }
 
@@ -3310,8 +3310,8 @@ APART void softmax_softcap_few_queries_any(const struct call *call, int64_t task
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 256; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 256; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 272 + e];
 }
 

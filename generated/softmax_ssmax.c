@@ -1238,8 +1238,8 @@ TARGET_v4 APART void softmax_ssmax_few_queries_v4(const struct call *call, int64
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -1862,8 +1862,8 @@ TARGET_v4 static void softmax_ssmax_totals1_v4(const struct call *call, int64_t 
     float *const dfactor_array = call->dfactor_array ? call->dfactor_array + (g * members + m) * 1 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 16] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
-    for (int64_t one = 0; one < 1; one++)
-        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t one = 0; one < 1; one++)
             partial_0_tile[unit16 * 16 + one] = partial_0[unit16 + one];
     /* gradient = 0.0f */
     for (int64_t one = 0; one < 1; one += 16) {
@@ -2924,8 +2924,8 @@ TARGET_v3 APART void softmax_ssmax_few_queries_v3(const struct call *call, int64
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -3552,8 +3552,8 @@ TARGET_v3 static void softmax_ssmax_totals1_v3(const struct call *call, int64_t 
     float *const dfactor_array = call->dfactor_array ? call->dfactor_array + (g * members + m) * 1 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 8] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
-    for (int64_t one = 0; one < 1; one++)
-        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t one = 0; one < 1; one++)
             partial_0_tile[unit16 * 8 + one] = partial_0[unit16 + one];
     /* gradient = 0.0f */
     for (int64_t one = 0; one < 1; one += 8) {
@@ -4599,8 +4599,8 @@ APART void softmax_ssmax_few_queries_any(const struct call *call, int64_t task, 
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 64; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
@@ -5229,8 +5229,8 @@ static void softmax_ssmax_totals1_any(const struct call *call, int64_t task, uns
     float *const dfactor_array = call->dfactor_array ? call->dfactor_array + (g * members + m) * 1 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 4] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
-    for (int64_t one = 0; one < 1; one++)
-        for (int64_t unit16 = 0; unit16 < 16; unit16++)
+    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t one = 0; one < 1; one++)
             partial_0_tile[unit16 * 4 + one] = partial_0[unit16 + one];
     /* gradient = 0.0f */
     for (int64_t one = 0; one < 1; one += 4) {

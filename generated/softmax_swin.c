@@ -1095,8 +1095,8 @@ TARGET_v4 APART void softmax_swin_few_queries_v4(const struct call *call, int64_
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 32; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 32; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 32 + e];
 }
 
@@ -1519,8 +1519,8 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
     }
     if (partial_0) {
         /* partial_0 = unit_sum */
-        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
-            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
                 partial_0[table_axis_2 * 13 + table_axis_3] = unit_sum[table_axis_2 * 16 + table_axis_3];
     }
 }
@@ -1694,9 +1694,9 @@ TARGET_v4 static void softmax_swin_totals1_v4(const struct call *call, int64_t t
     float *const dtable_array = call->dtable_array ? call->dtable_array + (g * members + m) * 13 * 13 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 832); /* [unit16: 16, table_axis_2: 13, table_axis_3: 16] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
-    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
-        for (int64_t unit16 = 0; unit16 < 16; unit16++)
-            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
                 partial_0_tile[unit16 * 208 + table_axis_2 * 16 + table_axis_3] = partial_0[unit16 * 169 + table_axis_2
                     * 13 + table_axis_3];
     /* gradient = 0.0f */
@@ -1725,8 +1725,8 @@ TARGET_v4 static void softmax_swin_totals1_v4(const struct call *call, int64_t t
     }
     if (dtable_array) {
         /* dtable_array = gradient_2 */
-        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
-            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
                 dtable_array[table_axis_2 * 13 + table_axis_3] = gradient_2[table_axis_2 * 16 + table_axis_3];
     }
 }
@@ -2647,8 +2647,8 @@ TARGET_v3 APART void softmax_swin_few_queries_v3(const struct call *call, int64_
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 32; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 32; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 32 + e];
 }
 
@@ -3074,8 +3074,8 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
     }
     if (partial_0) {
         /* partial_0 = unit_sum */
-        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
-            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
                 partial_0[table_axis_2 * 13 + table_axis_3] = unit_sum[table_axis_2 * 16 + table_axis_3];
     }
 }
@@ -3249,9 +3249,9 @@ TARGET_v3 static void softmax_swin_totals1_v3(const struct call *call, int64_t t
     float *const dtable_array = call->dtable_array ? call->dtable_array + (g * members + m) * 13 * 13 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 832); /* [unit16: 16, table_axis_2: 13, table_axis_3: 16] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
-    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
-        for (int64_t unit16 = 0; unit16 < 16; unit16++)
-            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
                 partial_0_tile[unit16 * 208 + table_axis_2 * 16 + table_axis_3] = partial_0[unit16 * 169 + table_axis_2
                     * 13 + table_axis_3];
     /* gradient = 0.0f */
@@ -3286,8 +3286,8 @@ TARGET_v3 static void softmax_swin_totals1_v3(const struct call *call, int64_t t
     }
     if (dtable_array) {
         /* dtable_array = gradient_2 */
-        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
-            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
                 dtable_array[table_axis_2 * 13 + table_axis_3] = gradient_2[table_axis_2 * 16 + table_axis_3];
     }
 }
@@ -4190,8 +4190,8 @@ APART void softmax_swin_few_queries_any(const struct call *call, int64_t task, c
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 32; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 32; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 32 + e];
 }
 
@@ -4619,8 +4619,8 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
     }
     if (partial_0) {
         /* partial_0 = unit_sum */
-        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
-            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
                 partial_0[table_axis_2 * 13 + table_axis_3] = unit_sum[table_axis_2 * 16 + table_axis_3];
     }
 }
@@ -4794,9 +4794,9 @@ static void softmax_swin_totals1_any(const struct call *call, int64_t task, unsi
     float *const dtable_array = call->dtable_array ? call->dtable_array + (g * members + m) * 13 * 13 : NULL;
     float *const partial_0_tile = (float *)(void *)(work + 832); /* [unit16: 16, table_axis_2: 13, table_axis_3: 16] */
     /* partial_0_tile = partial_0, with zeros beyond the last row */
-    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
-        for (int64_t unit16 = 0; unit16 < 16; unit16++)
-            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
                 partial_0_tile[unit16 * 208 + table_axis_2 * 16 + table_axis_3] = partial_0[unit16 * 169 + table_axis_2
                     * 13 + table_axis_3];
     /* gradient = 0.0f */
@@ -4831,8 +4831,8 @@ static void softmax_swin_totals1_any(const struct call *call, int64_t task, unsi
     }
     if (dtable_array) {
         /* dtable_array = gradient_2 */
-        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
-            for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+        for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
+            for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++)
                 dtable_array[table_axis_2 * 13 + table_axis_3] = gradient_2[table_axis_2 * 16 + table_axis_3];
     }
 }

@@ -1360,8 +1360,8 @@ TARGET_v4 APART void softmax_yarn_few_queries_v4(const struct call *call, int64_
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
@@ -1888,8 +1888,8 @@ TARGET_v4 APART void softmax_yarn_extend_few_queries_v4(const struct call *call,
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
@@ -3062,8 +3062,8 @@ TARGET_v3 APART void softmax_yarn_few_queries_v3(const struct call *call, int64_
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
@@ -3593,8 +3593,8 @@ TARGET_v3 APART void softmax_yarn_extend_few_queries_v3(const struct call *call,
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
@@ -4748,8 +4748,8 @@ APART void softmax_yarn_few_queries_any(const struct call *call, int64_t task, c
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
@@ -5281,8 +5281,8 @@ APART void softmax_yarn_extend_few_queries_any(const struct call *call, int64_t 
         }
     }
     /* out = result */
-    for (int64_t e = 0; e < 128; e++)
-        for (int64_t r = r0; r < r1; r++)
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 128; e++)
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 

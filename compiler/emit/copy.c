@@ -258,15 +258,19 @@ static void copy(struct emitter *x, const struct stmt *s)
         return;
     }
     const char *lanes = emit_range(x, lane);
+    const bool by_rows = !pads && to->rank && ref_axis(to, to->rank - 1) == lane; /* rows are contiguous */
     if (pads)
         emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);
-    else
+    else if (!by_rows)
         emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)", l, emit_first(x, lane), l, emit_end(x, lane), l);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
-        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (k + 1), "", axis, emit_first(x, s->axes[k]), axis,
-                  emit_end(x, s->axes[k]), axis);
+        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (k + !by_rows), "", axis,
+                  emit_first(x, s->axes[k]), axis, emit_end(x, s->axes[k]), axis);
     }
+    if (by_rows)
+        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (s->rank - 1), "", l, emit_first(x, lane), l,
+                  emit_end(x, lane), l);
     const char *value = dtype_is_narrow(x->l->array[from->of].dtype) ? emit_widened(x, from, "element")
                                                                      : emit_element(x, from);
     if (dtype_bytes(x->l->array[to->of].dtype) == 2) value = arena_printf(x->m->arena, "narrowed(%s)", value);

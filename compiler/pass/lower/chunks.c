@@ -17,7 +17,8 @@ struct by_chunks {
     int *last;         /* for each value: the axis in the lanes of its tile, or -1 */
     bool *needed;      /* for each value: whether it has to be computed */
     bool *done;        /* for each value: whether its statements are made */
-    bool *kept;        /* for each state: whether another state carries its tile to the next chunk */
+    bool *kept;        /* for each state: whether another state carries its tile to the next chunk, or it is carried */
+    bool *added;       /* for each state: whether the chunk is added to it */
     struct stmt ***at; /* the end of the statements of the chunk */
 };
 
@@ -123,14 +124,17 @@ static int choose_lanes(const struct by_chunks *p, int v)
         if (is_sequence(p, value->axes[k]) && !is_given(p, v) && needs_rows(p, v)) return value->axes[k];
     if (is_given(p, v) || value->op == GRAPH_SOLVE || is_state(p, v) || is_merged_state(p, v))
         return value->rank ? value->axes[value->rank - 1] : -1;
-    found = lanes_of_operands(p, value);
-    if (value->op == GRAPH_MAP) { /* a computed operand of the same rank decides */
+    if (value->op == GRAPH_MAP) { /* a computed operand of the same rank decides, otherwise rows are in the lanes */
         for (int k = 0; k < value->operands; k++) {
             const int of = value->operand[k].of, lanes = lanes_of_operand(p, &value->operand[k]);
             if (is_given(p, of) || lanes < 0 || !value_has_axis(value, lanes)) continue;
             if (p->g->value[of].rank == value->rank) return lanes;
         }
+        for (int k = 0; k < value->rank; k++)
+            if (is_sequence(p, value->axes[k])) axis = axis < 0 || value->axes[k] == p->keys ? value->axes[k] : axis;
+        if (axis >= 0) return axis;
     }
+    found = lanes_of_operands(p, value);
     if (found >= 0) return found;
     for (int k = 0; k < value->rank; k++) {
         const int own = value->axes[k];
@@ -140,15 +144,27 @@ static int choose_lanes(const struct by_chunks *p, int v)
     return axis;
 }
 
-/* Turns maps of given arrays, if more of their readers need another axis in the lanes. */
-static void turn_maps(struct by_chunks *p)
+/* Whether each operand of a product can be in the lanes as it is, so that both axes of the result are free to choose.
+ */
+static bool is_free_product(const struct by_chunks *p, const struct value *v)
 {
-    for (int v = 0; v < p->g->values; v++) {
+    int free = 0;
+    for (int k = 0; k < v->operands && v->op == GRAPH_CONTRACT; k++) {
+        const int lanes = lanes_of_operand(p, &v->operand[k]);
+        free += lanes >= 0 && value_has_axis(v, lanes);
+    }
+    return free == 2;
+}
+
+/* Turns maps of given arrays, and free products, if more of their readers need another axis in the lanes. */
+static void turn_lanes(struct by_chunks *p)
+{
+    for (int v = p->g->values - 1; v >= 0; v--) {
         const struct value *const value = &p->g->value[v];
         int votes[MAX_AXES] = {0}, best = p->last[v];
-        bool turns = value->op == GRAPH_MAP && !graph_is_output(p->g, v) && !needs_rows(p, v);
-        for (int k = 0; k < value->operands; k++) turns &= is_given(p, value->operand[k].of) || value->rank > 1;
-        for (int k = 0; k < value->operands; k++)
+        bool turns = !is_state(p, v) && !graph_is_output(p->g, v) && !needs_rows(p, v) &&
+                     (value->op == GRAPH_MAP || is_free_product(p, value));
+        for (int k = 0; k < value->operands && value->op == GRAPH_MAP; k++)
             turns &= is_given(p, value->operand[k].of) || p->g->value[value->operand[k].of].rank < value->rank;
         for (int u = v + 1; u < p->g->values && turns; u++)
             for (int k = 0; k < p->g->value[u].operands; k++) {
@@ -156,6 +172,8 @@ static void turn_maps(struct by_chunks *p)
                 for (int n = 0; n < r->rank && r->of == v; n++)
                     if (ref_axis(r, n) >= 0 && ref_axis(r, n) == p->last[u]) votes[value->axes[n]]++;
             }
+        const int own = value->op == GRAPH_MAP ? lanes_of_operands(p, value) : -1; /* needs no transposition */
+        if (turns && own >= 0 && best >= 0 && votes[own] && votes[own] == votes[best]) best = own;
         for (int k = 0; k < value->rank && turns; k++)
             if (votes[value->axes[k]] > votes[best]) best = value->axes[k];
         if (turns && best >= 0) p->last[v] = best;
@@ -280,43 +298,6 @@ static struct stmt *query_loop(struct by_chunks *p)
     return lower_loop_over(x, p->at, p->queries, from, to, x->c->tiling.tile_q);
 }
 
-/* Makes a loop over queries with all values of queries that can be computed. Returns false if there are none. */
-static bool lower_queries(struct by_chunks *p, bool *summing)
-{
-    struct lowering *const x = p->x;
-    struct stmt **body = lower_new_list(x), **const first = body;
-    bool any = false;
-    memset(summing, 0, (size_t)p->g->values * sizeof *summing);
-    for (int v = 0; v < p->g->values; v++)
-        if (of_queries(p, v) && p->needed[v] && !p->done[v] && !is_state(p, v)) compute_again(p, v);
-    for (int v = 0; v < p->g->values; v++) {
-        if (!of_queries(p, v) || !is_ready(p, v, summing)) continue;
-        summing[v] = sums_over(&p->g->value[v], p->queries);
-        lower_in_chunk(p, v, summing[v] ? p->at : &body, &body);
-        any = true;
-    }
-    if (any) query_loop(p)->body = *first;
-    for (int v = 0; v < p->g->values && any; v++)
-        if (summing[v]) copy_to_outputs(p, v, p->at);
-    memset(summing, 0, (size_t)p->g->values * sizeof *summing);
-    return any;
-}
-
-/* Makes the statements of all values, as operands become ready. */
-static void lower_all(struct by_chunks *p)
-{
-    bool *const summing = arena_alloc(p->m->arena, (size_t)p->g->values * sizeof *summing), more = true;
-    while (more) {
-        more = false;
-        for (int v = 0; v < p->g->values; v++) {
-            if (of_queries(p, v) || !is_ready(p, v, summing)) continue;
-            lower_in_chunk(p, v, p->at, p->at);
-            more = true;
-        }
-        more |= p->queries >= 0 && lower_queries(p, summing);
-    }
-}
-
 /* ---- states ---- */
 
 /* Makes the statements that carry a state to the next chunk. */
@@ -347,14 +328,15 @@ static void add_to_state(struct by_chunks *p, const struct value *v, int array, 
         s->operand[s->operands++] = lower_ref(x, features);
         return;
     }
-    struct stmt *const s = lower_append(x, at, LOOPS_DOT);
     const bool swapped = !ref_uses_axis(features, axes[0]);
+    const struct ref lanes = lower_turned(x, at, lower_ref(x, swapped ? features : vectors), along, axes[1]);
+    struct stmt *const s = lower_append(x, at, LOOPS_DOT);
     s->rank = 2;
     memcpy(s->axes, axes, 2 * sizeof *axes);
     s->axis = along;
     s->operands = 2;
     s->operand[0] = lower_ref(x, swapped ? vectors : features);
-    s->operand[1] = lower_ref(x, swapped ? features : vectors);
+    s->operand[1] = lanes;
     s->assigns = 1;
     s->assign[0] = (struct assign){loops_ref(x->l, array), FOLD_SUM, NULL, 0};
 }
@@ -367,6 +349,99 @@ static int summed_sequence(const struct by_chunks *p, const struct value *v)
     return -1;
 }
 
+/* Whether values of this chunk that are not computed yet read the tile of state v. */
+static bool is_read_later(const struct by_chunks *p, int v)
+{
+    const int array = p->x->lowered[v].array;
+    bool later = false;
+    for (int u = 0; u < p->g->values && !later; u++) {
+        if (!p->needed[u] || p->done[u] || is_state(p, u) || is_merged_state(p, u)) continue;
+        for (int k = 0; k < p->g->value[u].operands; k++) {
+            const int of = p->g->value[u].operand[k].of;
+            later |= (is_state(p, of) || is_merged_state(p, of)) && p->x->lowered[of].array == array;
+        }
+    }
+    return later;
+}
+
+/* Carries states that sum over queries to the next chunk, if all values that read them are computed. Then the next loop
+   over queries can add to them. */
+static void carry_read_states(struct by_chunks *p)
+{
+    for (int v = 0; v < p->g->values; v++) {
+        const struct value *const value = &p->g->value[v];
+        if (!is_state(p, v) || p->kept[v] || !sums_over(value, p->queries) || is_read_later(p, v)) continue;
+        keep_state(p, value, p->x->lowered[v].array);
+        p->kept[v] = true;
+    }
+}
+
+/* Adds rows of features and vectors to state v at *at. */
+static void add_rows(struct by_chunks *p, int v, struct stmt ***at)
+{
+    const struct value *const value = &p->g->value[v];
+    add_to_state(p, value, p->x->lowered[v].array, &value->operand[0], &value->operand[graph_summed(value) - 1],
+                 summed_sequence(p, value), at);
+}
+
+/* Whether a loop over queries can add to state v: the state is carried, and the rows are computed. */
+static bool can_add(const struct by_chunks *p, int v, const bool *summing)
+{
+    const struct value *const value = &p->g->value[v];
+    bool can = p->kept[v] && !p->added[v] && sums_over(value, p->queries);
+    for (int k = 0; k < graph_summed(value) && can; k++) {
+        const int of = value->operand[k].of;
+        can = is_given(p, of) || (p->done[of] && !summing[of]);
+    }
+    return can;
+}
+
+/* ---- values, as operands become ready ---- */
+
+/* Makes a loop over queries with all values of queries that can be computed. Returns false if there are none. */
+static bool lower_queries(struct by_chunks *p, bool *summing)
+{
+    struct lowering *const x = p->x;
+    struct stmt **body = lower_new_list(x), **const first = body;
+    bool any = false;
+    memset(summing, 0, (size_t)p->g->values * sizeof *summing);
+    for (int v = 0; v < p->g->values; v++)
+        if (of_queries(p, v) && p->needed[v] && !p->done[v] && !is_state(p, v)) compute_again(p, v);
+    carry_read_states(p);
+    for (int v = 0; v < p->g->values; v++) {
+        if (is_state(p, v) && can_add(p, v, summing)) {
+            add_rows(p, v, &body);
+            p->added[v] = any = true;
+        }
+        if (!of_queries(p, v) || !is_ready(p, v, summing)) continue;
+        summing[v] = sums_over(&p->g->value[v], p->queries);
+        lower_in_chunk(p, v, summing[v] ? p->at : &body, &body);
+        any = true;
+    }
+    if (any) query_loop(p)->body = *first;
+    for (int v = 0; v < p->g->values && any; v++)
+        if (summing[v]) copy_to_outputs(p, v, p->at);
+    memset(summing, 0, (size_t)p->g->values * sizeof *summing);
+    return any;
+}
+
+/* Makes the statements of all values, as operands become ready. */
+static void lower_all(struct by_chunks *p)
+{
+    bool *const summing = arena_alloc(p->m->arena, (size_t)p->g->values * sizeof *summing), more = true;
+    while (more) {
+        more = false;
+        for (int v = 0; v < p->g->values; v++) {
+            if (of_queries(p, v) || !is_ready(p, v, summing)) continue;
+            lower_in_chunk(p, v, p->at, p->at);
+            more = true;
+        }
+        more |= p->queries >= 0 && lower_queries(p, summing);
+    }
+}
+
+/* ---- the end of a chunk ---- */
+
 /* Adds the chunk to all states that sum over queries, or to all others. */
 static void add_chunk(struct by_chunks *p, bool queries)
 {
@@ -375,12 +450,11 @@ static void add_chunk(struct by_chunks *p, bool queries)
     bool any = false;
     for (int v = 0; v < p->g->values; v++) {
         const struct value *const value = &p->g->value[v];
-        if (!is_state(p, v) || (summed_sequence(p, value) == p->queries) != queries) continue;
+        if (!is_state(p, v) || p->added[v] || (summed_sequence(p, value) == p->queries) != queries) continue;
         if (queries) compute_again(p, v);
         for (int u = 0; u < v && queries; u++)
             if (of_queries(p, u) && is_ready(p, u, none)) lower_in_chunk(p, u, &body, &body);
-        add_to_state(p, value, p->x->lowered[v].array, &value->operand[0], &value->operand[graph_summed(value) - 1],
-                     summed_sequence(p, value), queries ? &body : p->at);
+        add_rows(p, v, queries ? &body : p->at);
         any = true;
     }
     if (queries && any) query_loop(p)->body = *first;
@@ -493,7 +567,7 @@ static void classify(struct by_chunks *p)
             x->lowered[of].inlined = true;
     }
     for (int v = 0; v < p->g->values; v++) p->last[v] = choose_lanes(p, v);
-    turn_maps(p);
+    turn_lanes(p);
     for (int o = 0; o < p->g->outputs; o++) mark(p, p->g->output[o].value);
 }
 
@@ -550,7 +624,7 @@ void lower_by_chunks(struct lowering *x, struct stmt **at)
 {
     const size_t values = (size_t)x->g->values;
     struct arena *const arena = x->m->arena;
-    bool *const bools = arena_alloc(arena, 3 * values * sizeof *bools);
+    bool *const bools = arena_alloc(arena, 4 * values * sizeof *bools);
     struct by_chunks chunks = {.x = x,
                                .g = x->g,
                                .m = x->m,
@@ -560,7 +634,8 @@ void lower_by_chunks(struct lowering *x, struct stmt **at)
                                .last = arena_alloc(arena, values * sizeof *chunks.last),
                                .needed = bools,
                                .done = bools + values,
-                               .kept = bools + 2 * values},
+                               .kept = bools + 2 * values,
+                               .added = bools + 3 * values},
                      *p = &chunks;
     x->needed = p->needed;
     x->last_axis = p->last;
