@@ -26,11 +26,14 @@ void emit_solve(struct emitter *x, const struct stmt *s)
     const char *const w_row = emit_step(x, weights, s->axes[0]), *const w_step = emit_step(x, weights, s->axis),
                       *const rate_step = emit_step(x, rate, s->axis), *const x_row = emit_step(x, rest, s->axes[0]),
                       *const u_row = emit_step(x, to, s->axis);
+    const char *const lanes = x->cut[s->axes[1]]
+                                  ? arena_printf(arena, "round_up(%s, %d)", emit_range(x, s->axes[1]), x->lanes)
+                                  : arena_printf(arena, "%lld", (long long)emit_most_lanes(x, to));
     emit_line(x, "/* %s[%s][%s] = %s[%s] * (%s[%s][%s] - sum over %s %s %s of %s * %s[%s][%s]) */", name, t, l,
               emit_array(x, rate), t, emit_array(x, rest), t, l, j, s->backward ? ">" : "<", t, emit_array(x, weights),
               name, j, l);
     const struct product_argument argument[] = {
-        {"lanes", size, arena_printf(arena, "%lld", (long long)emit_most_lanes(x, to))},
+        {"lanes", size, lanes},
         {"rows", size, emit_range(x, s->axes[0])},
         {"w", numbers, first_of(x, s, weights, arena_printf(arena, "%s + %s", w_row, w_step))},
         {"w_row", size, next_of(x, s, w_row)},

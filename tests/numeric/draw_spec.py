@@ -232,7 +232,7 @@ SINKS = [0, -1.5, 3, '0', 'h - 1', 'i * 0.1', '-i', 'h % 2 ? 2 : -20', 'tanh(i *
 # Each is (logarithm of a decay, {array that it reads: shape}).
 LOGS = [('gate[b][h][t]', {'gate': ['B', 'H', 'Nk']}), ('gate[b][g][t]', {'gate': ['B', 'G', 'Nk']}),
         ('gate[t] - t % 3 * 0.01', {'gate': ['Nk']}), ('-0.05 * (h + 1)', {}), (-0.25, {}),
-        ('t % 11 == 3 ? -90 : gate[b][h][t]', {'gate': ['B', 'H', 'Nk']}),
+        ('t % 11 == 3 ? -90 : gate[b][h][t]', {'gate': ['B', 'H', 'Nk']}), ('gate[b][h][t] * 90', {'gate': ['B', 'H', 'Nk']}),
         ('-exp(rate[h]) * log1p(exp(pace[b][h][t]))', {'rate': ['H'], 'pace': ['B', 'H', 'Nk']})]
 LOGS_OF_ELEMENTS = [('gate[b][h][t][d]', {'gate': ['B', 'H', 'Nk', 'D']}), ('-exp(rate[h][d]) * 0.2', {'rate': ['H', 'D']}),
                     ('gate[b][g][t] * (d % 3 + 1)', {'gate': ['B', 'G', 'Nk']})]

@@ -133,12 +133,12 @@ class Kernel:
         self.workspace = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(self.about.workspace)
         self.forward = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 7)(self.about.forward)
 
-    def __call__(self, P, q, k, v, threads=2, statistics=None, key_heads=0, fence=lambda x: x):
+    def __call__(self, P, q, k, v, threads=2, statistics=None, key_heads=0, seed=0, fence=lambda x: x):
         """Calls forward. `fence` copies q, k and v to other memory."""
         heads, kv_heads, columns = v.shape[1] if key_heads else q.shape[1], v.shape[1], v.shape[3:]
         q, k = (fence(self.as_stored(np.ascontiguousarray(x, self.dtype), n)) for x, n in ((q, 'q'), (k, 'k')))
         v = k if self.about.values_are_keys else fence(self.as_stored(np.ascontiguousarray(v, self.dtype), 'v'))
-        problem = Problem(q.shape[0], heads, kv_heads, q.shape[2], k.shape[2], threads=threads, key_heads=key_heads)
+        problem = Problem(q.shape[0], heads, kv_heads, q.shape[2], k.shape[2], threads=threads, key_heads=key_heads, seed=seed)
         problem.give(statistics)
         problem.place(P)
         problem.workspace_bytes = self.workspace(ctypes.byref(problem))

@@ -1,26 +1,23 @@
 #!/usr/bin/python3
 """Tests thousands of random specs, each with little time. It can be stopped and continued.
 
-python3 many_specs.py ATTNC --log FILE [--count N] [--seed N] [--arrays PART]
-python3 many_specs.py ATTNC --spec FILE [--shrink SECONDS]
+many_specs.py ATTNC [--log FILE] [--count N] [--seed N] [--arrays PART]
+many_specs.py ATTNC --spec FILE [--shrink SECONDS]
 
-- attnc compiles each spec, and random_calls.py calls its kernel. One of 64 is compiled with the flags of users, one
+- attnc compiles each spec, and random_calls.py calls its kernel. One of 128 is compiled with the flags of users, two
   by gcc, the others with -O0. One of 64 also runs `attnc check`.
-- --log has a line for each spec. If it exists, specs in it are not tested again. A spec that fails is written to a
-  file next to the log.
+- With --log, this is a campaign: the log has a line for each spec. If it exists, specs in it are not tested again. A
+  spec that fails is written to a file next to the log.
 - --spec tests such a file again. --shrink makes it smaller.
 - Sizes of specs are small, except in every 16th."""
-import argparse
 import copy
 import json
 import os
-import random
 import re
 import resource
 import shutil
 import signal
 import sys
-import tempfile
 import time
 import traceback
 
@@ -39,7 +36,7 @@ from kernel import RUNTIME, Kernel, Objects, runtime_objects
 from processor import MACHINE, missing_flags, multiplies_bf16, targets_of
 from random_specs import DRAWS, Wrong, accepted, ended, told
 from shrink import shrink
-from suite import Skip, compiler, execute, signal_name
+from suite import Failure, Skip, Suite, compiler, execute, signal_name
 
 OFTEN = 16         # one of this many specs has large sizes
 SECONDS = 60       # the maximum CPU time of a spec's calls
@@ -47,27 +44,38 @@ NO_END = 1200      # the maximum time of a spec
 LARGEST = {'head_dim': 32, 'value_dim': 32, 'sketch': 8, 'count': 17, 'hidden': 8, 'size': 17, 'degree': 8}
 
 
-class Many:
-    """The members of a suite that random_specs.py uses."""
+class Many(Suite):
+    """A suite whose cases are random specs. It compiles kernels and tests them in child processes."""
 
-    def __init__(self, options, folder):
-        self.options, self.folder, self.attnc = options, folder, os.path.abspath(options.attnc)
-        self.environment = dict(os.environ, XDG_CACHE_HOME=folder + '/cache')
-        self.without = autograd()
+    def __init__(self):
+        super().__init__(__doc__.split('\n\n')[0], options)
+        draw_spec.READS = self.options.arrays
+        self.environment = dict(os.environ, XDG_CACHE_HOME=self.folder + '/cache')
+        self.without = autograd() if not self.options.list else ''
         self.runnable = [t for t in targets_of(MACHINE, 'any') if not missing_flags(t)]
-        self.archive = folder + '/runtime.a'
-        execute(['ar', 'rcs', self.archive, *runtime_objects(self)])
-        self.openmp = {cc: openmp_of(cc, folder) for cc in map(compiler, ('clang', 'gcc'))}
+        self.objects, self.archive = Objects(self.folder), self.folder + '/runtime.a'
 
-    @property
-    def objects(self):
-        return Objects(self.folder)
+    def prepare(self):
+        """Compiles what all kernels share."""
+        execute(['ar', 'rcs', self.archive, *runtime_objects(self)])
+        self.openmp = {cc: openmp_of(cc, self.folder) for cc in map(compiler, ('clang', 'gcc'))}
 
     def kernel(self, d, folder):
         """Returns the kernel of a draw, from a new folder."""
         path, refused = accepted(self, d, folder, 'c,h,json')
         if not path: raise Skip(refused[-1])
         return Kernel(library(self, d, folder), d['spec']['name'])
+
+
+def options(parser):
+    add = parser.add_argument
+    add('--log', metavar='FILE', help='a line for each spec; specs in it are not tested again')
+    add('--count', type=int, default=24, help='specs (default: 24)')
+    add('--seed', type=int, default=1, help='other specs (default: 1)')
+    add('--arrays', type=float, default=0.9, metavar='PART',
+        help='the part of the specs whose weights may read arrays (default: 0.9)')
+    add('--spec', metavar='FILE', help='only this spec, a file that a campaign wrote')
+    add('--shrink', type=float, default=0, metavar='SECONDS', help='for making smaller the spec of --spec (default: 0)')
 
 
 def openmp_of(cc, folder):
@@ -92,7 +100,7 @@ def drawn(suite, seed, number):
         d = draw_spec.draw(seed, number + 1000000 * again, True)
         if number % OFTEN and 'storage' not in d['spec']: d['spec'] = fitting(smaller_sizes(d['spec']))
         if d['targets'] != ['generic']: d['targets'] = suite.runnable[number % len(suite.runnable):][:1]
-        d['flags'] = ['-O2'] if number % (4 * OFTEN) == 3 else ['-O0']
+        d['flags'] = ['-O2'] if number % (8 * OFTEN) == 67 else ['-O0']
         d['checks'] = number % (4 * OFTEN) == 5
         if number % (4 * OFTEN) == 7: d['compiler'] = 'gcc'
         yield d
@@ -162,11 +170,11 @@ def apart(suite, d, folder):
     return ['FAIL', 'killed by ' + signal_name(ending), 'killed by ' + signal_name(ending)]
 
 
-def one(suite, seed, number):
+def one(suite, seed, number, folder):
     """Tests the draws of a number. Returns (verdict, kind, what to say, the last draw)."""
     notes = ''
     for d in drawn(suite, seed, number):
-        verdict, kind, said = apart(suite, copy.deepcopy(d), suite.folder + '/spec')
+        verdict, kind, said = apart(suite, copy.deepcopy(d), folder)
         if verdict != 'skip': return verdict, kind, said + notes, d
         notes = '; drawn again: ' + said.split('\n')[0]
     return verdict, kind, said, d
@@ -186,7 +194,7 @@ def campaign(suite):
         for number in range(o.count):
             if (o.seed, number) in before: continue
             used = sum(os.times()[:4])
-            verdict, kind, said, d = one(suite, o.seed, number)
+            verdict, kind, said, d = one(suite, o.seed, number, suite.folder + '/spec')
             count[verdict] = count.get(verdict, 0) + 1
             words = ' '.join((kind or said).split())[:150]
             print('%s %d/%05d %.2f %s' % (verdict, o.seed, number, sum(os.times()[:4]) - used, words), file=log, flush=True)
@@ -217,25 +225,24 @@ def again(suite):
     return 1 if verdict == 'FAIL' else 0
 
 
+def case(folder, suite, number):
+    verdict, kind, said, d = one(suite, suite.options.seed, number, folder + '/spec')
+    if verdict == 'FAIL': raise Failure('%s\n--- drawn\n%s' % (said, told(d)))
+    if verdict != 'ok': raise Skip(said)
+    return said.replace('\n', ' ')
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
-    add = parser.add_argument
-    add('attnc', help='the compiler under test')
-    add('--log', metavar='FILE', help='a line for each spec; specs in it are not tested again')
-    add('--count', type=int, default=20000, help='specs (default: 20000)')
-    add('--seed', type=int, default=1, help='other specs (default: 1)')
-    add('--arrays', type=float, default=0.9, metavar='PART', help='the part of the specs whose weights may read arrays (default: 0.9)')
-    add('--spec', metavar='FILE', help='only this spec, a file that a campaign wrote')
-    add('--shrink', type=float, default=0, metavar='SECONDS', help='for making smaller the spec of --spec (default: 0)')
-    options = parser.parse_args()
-    if not options.log and not options.spec: parser.error('--log or --spec is needed')
-    draw_spec.READS = options.arrays
-    folder = os.path.realpath(tempfile.mkdtemp(prefix='attnc-many-'))
-    try:
-        suite = Many(options, folder)
-        return again(suite) if options.spec else campaign(suite)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    suite = Many()
+    o = suite.options
+    if not o.list: suite.prepare()
+    if o.log or o.spec:
+        try:
+            return again(suite) if o.spec else campaign(suite)
+        finally:
+            shutil.rmtree(suite.folder, ignore_errors=True)
+    for number in range(o.count): suite.case('%05d' % number, case, suite, number)
+    return suite.run()
 
 
 if __name__ == '__main__':

@@ -6,6 +6,7 @@
 import ctypes
 import itertools
 import mmap
+import re
 
 import numpy as np
 
@@ -48,6 +49,9 @@ class Drawn(decode.Grown):
         self.spec = {'dtype': 'f32'} | definitions.load(path)
         self.heads, self.batch, self.n = (d['heads'], d['kv_heads']), d['batch'], d['n_k']
         self.rng, into = np.random.default_rng(d['seed']), folder + '/in'
+        self.seed = 0
+        if self.spec.get('dropout') and self.rng.random() < 0.5:   # the seed of the call, in place of the spec's
+            self.seed = self.spec['seed'] = int(self.rng.integers(1, 2 ** 63))
         with np.errstate(all='ignore'):
             answers.make_inputs(self.spec, into, (*self.heads, d['n_q'], d['n_k'], self.batch), d['seed'], d['ids'])
             if d['seed'] % 3 == 1 and not grows(self.spec): random_specs.place(d, into, linear)
@@ -92,8 +96,7 @@ class Drawn(decode.Grown):
     # ---- forward
 
     def call(self, P, q, k, threads, **more):
-        made = self.kernel(P, q, k, self.v, threads, **more)
-        return made
+        return self.kernel(P, q, k, self.v, threads, seed=self.seed, **more)
 
     def forward(self):
         d = self.d
@@ -107,6 +110,21 @@ class Drawn(decode.Grown):
         if again.tobytes() != out.tobytes(): raise Wrong('bits', 'other threads, tables of tiles or no statistics give other bits')
         if statistics is not None: self.check_statistics(statistics)
         if self.heads[0] == self.heads[1] > 1 and not self.kernel.about.values_are_keys: self.share()
+        if statistics is not None and self.merges(): self.merge()
+
+    def merges(self):
+        """Returns whether keys may be divided between two calls: no position, and no constant in a denominator."""
+        spec, text = self.spec, str(self.spec)
+        return bool(self.kernel.about.merge) and spec.get('mask', 'none') == 'none' and spec['dtype'] in ('f32', 'f64') and (
+            spec.get('normalize') in ('sum', 'none')) and not set(spec) & {'project', 'dropout', 'decay', 'delta'} and (
+            'query_start' not in self.P and self.d['n_k'] > 1) and not re.search(r"\b(i|j|row|Nk|Nq|rope|bias|exact)\b", text)
+
+    def merge(self):
+        cut, parts = int(self.rng.integers(1, self.d['n_k'])), []
+        for keys in slice(0, cut), slice(cut, None):
+            s = np.full((self.batch, self.heads[0], self.d['n_q']), np.nan, self.kernel.dtype)
+            parts.append((self.kernel(self.P, self.q, self.k[:, :, keys], self.v[:, :, keys], 2, statistics=s), s))
+        self.right(self.kernel.merge(*parts)[0], 'merge')
 
     def share(self):
         """Heads of q and k that are shared give the bits of repeated heads."""
@@ -186,7 +204,7 @@ class Drawn(decode.Grown):
         """Calls forward and backward. Returns the gradients in `names`."""
         kernel, about, whole = self.kernel, self.kernel.about, ctypes.c_void_p
         q, k, v, dout = (kernel.as_stored(np.ascontiguousarray(P[n], kernel.dtype)) for n in ('q', 'k', 'v', 'dout'))
-        problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
+        problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads, seed=self.seed)
         problem.place(P)
         address = ctypes.byref(problem)
         room = lambda function: memory(ctypes.CFUNCTYPE(ctypes.c_size_t, whole)(function)(address))
@@ -231,16 +249,20 @@ class Drawn(decode.Grown):
             made.append(self.cut(itertools.cycle(sizes), threads=1 + (self.d['threads'] + pages) % 3, pages=pages))
         self.right(made[0], 'extend')
         if paged and made[0].tobytes() != made[1].tobytes(): raise Wrong('pages', 'other bits, with pages')
+        if self.kernel.about.statistics and 'storage' not in self.spec:
+            statistics = np.full((self.batch, self.heads[0], self.n), np.nan, self.kernel.dtype)
+            self.alone(self.state(), 0, self.n, statistics=statistics)
+            self.check_statistics(statistics)
         self.truncated()
         if self.kernel.about.state_chunk: self.folded(made[0])
         return 'pages' if paged else ''
 
-    def alone(self, state, at, to, tokens=None):
+    def alone(self, state, at, to, tokens=None, statistics=None):
         """Appends the same tokens to every sequence. Returns out."""
         tokens = range(at, to) if tokens is None else tokens
         lengths = [len(tokens)] * self.batch
         given = [np.ascontiguousarray(x[:, :, tokens]) for x in (self.q, self.k, self.v)]
-        return state.extend(*given, lengths, rows=self.rows(len(tokens), [tokens] * self.batch))
+        return state.extend(*given, lengths, statistics, self.rows(len(tokens), [tokens] * self.batch))
 
     def truncated(self):
         """Goes back in a state with `rewind`, and appends other tokens. Then keeps a path."""

@@ -201,6 +201,9 @@ FOUND = {
                              'emit': ['forward', 'backward']},
     'decay_of_hidden_keys': {'similarity': 'softmax', 'mask': {'all': ['causal', {'expr': 'Nk == -9'}]}, 'decay': {'log': -0.1},
                              'shape': {'head_dim': 4}, 'emit': ['forward', 'decode']},
+    'transition_in_parts': {'similarity': {'polysketch': {'degree': 4, 'sketch': 28}}, 'prepare': ['l2norm'], 'mask': 'causal',
+                            'normalize': 'sum', 'delta': {'rate': '0.01 / D'}, 'shape': {'head_dim': 2, 'value_dim': 1},
+                            'emit': ['forward', 'decode']},
     'truth_value_and_two': {'similarity': 'softmax', 'mask': {'expr': '2 != (0 >= h)'}, 'shape': {'head_dim': 1}},
     'decays_of_many_factors': {'similarity': {'polynomial': {'degree': 6, 'alpha': 0.5}}, 'mask': 'causal', 'shape': {'head_dim': 1},
                                'arrays': {'rate': {'shape': ['H', 'D']}}, 'decay': {'log': '-exp(rate[h][d]) * 0.2'}},
@@ -491,7 +494,7 @@ def main():
     def more(parser):
         add = parser.add_argument
         add('--count', type=int, default=180, help='specs (default: 180)')
-        add('--check', type=int, default=45, help='of these, how many are run and checked (default: 45)')
+        add('--check', type=int, default=32, help='of these, how many are run and checked (default: 32)')
         add('--seed', type=int, default=1, help='other specs (default: 1)')
         add('--arrays', type=float, default=draw_spec.READS, metavar='PART',
             help='the part of the specs whose weights may read arrays (default: %(default)s)')

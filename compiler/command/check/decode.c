@@ -293,7 +293,8 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel)
         differs |= x.differs;
     }
     if (differs && c->good) {
-        complain(c->o, "%s: after extend without queries, results have other bits than after extend with queries", c->p->spec->name);
+        complain(c->o, "%s: after extend without queries, results have other bits than after extend with queries",
+                 c->p->spec->name);
         c->good = false;
     }
     check_report(c, "the kernel's extend", "the compiled kernel's extend", &worst, "of the tolerance",
