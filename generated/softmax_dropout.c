@@ -1732,7 +1732,7 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                         store_v4(score + i * 64 + j, (load_v4(score_2 + i * 64 + j) * ((score_5 *
                             pick_v4(words_below_v4(random_at_x_v4(&last_6, &keys_6, (i0 + i) + query_start, j0 + j,
                             (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_v4(0.0f),
-                            splat_v4(1.11111111f))) * 0.125f)) + ((row_0[m * row_0_head + (i0 + i)]) * (score_5 *
+                            splat_v4(1.11111111f))) * 0.125f)) + (score_5 * ((row_0[m * row_0_head + (i0 + i)]) *
                             0.125f)));
                     }
                 }
@@ -3398,7 +3398,7 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                         store_v3(score + i * 64 + j, (load_v3(score_2 + i * 64 + j) * ((score_5 *
                             pick_v3(words_below_v3(random_at_x_v3(&last_6, &keys_6, (i0 + i) + query_start, j0 + j,
                             (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_v3(0.0f),
-                            splat_v3(1.11111111f))) * 0.125f)) + ((row_0[m * row_0_head + (i0 + i)]) * (score_5 *
+                            splat_v3(1.11111111f))) * 0.125f)) + (score_5 * ((row_0[m * row_0_head + (i0 + i)]) *
                             0.125f)));
                     }
                 }
@@ -5052,7 +5052,7 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                         store_any(score + i * 64 + j, (load_any(score_2 + i * 64 + j) * ((score_5 *
                             pick_any(words_below_any(random_at_x_any(&last_6, &keys_6, (i0 + i) + query_start, j0 + j,
                             (g * members) + m + (b * 4294967296)), UINT32_C(429496730)), splat_any(0.0f),
-                            splat_any(1.11111111f))) * 0.125f)) + ((row_0[m * row_0_head + (i0 + i)]) * (score_5 *
+                            splat_any(1.11111111f))) * 0.125f)) + (score_5 * ((row_0[m * row_0_head + (i0 + i)]) *
                             0.125f)));
                     }
                 }

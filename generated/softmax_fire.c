@@ -933,78 +933,82 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
             store_v4(old_max + i, load_v4(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) *  ... */
+            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + (max(0,
+               (of_difference * (w1 / log1p(abs(c) * max(abs ... */
             const float t_4 = offset_array[0] * 1.442695f;
-            const float w2_array_5 = w2_array[0];
             const float w1_array_6 = w1_array[0];
-            const float t_8 = fabsf(c_array[0]);
-            const float t_9 = fabsf(threshold_array[0]);
+            const float t_7 = fabsf(c_array[0]);
+            const float t_8 = fabsf(threshold_array[0]);
             const float shift_array_11 = shift_array[0];
-            const float w2_array_12 = w2_array[1 * w2_array_stride_1];
+            const float t_12 = w2_array[0] * 1.442695f;
             const float w1_array_13 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_15 = w2_array[2 * w2_array_stride_1];
-            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_18 = w2_array[3 * w2_array_stride_1];
-            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
+            const float shift_array_15 = shift_array[1 * shift_array_stride_0];
+            const float t_16 = (w2_array[1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_17 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_19 = shift_array[2 * shift_array_stride_0];
+            const float t_20 = (w2_array[2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_21 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_23 = shift_array[3 * shift_array_stride_0];
+            const float t_24 = (w2_array[3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
-                const vec_v4 t_10 = log1p_v4(t_8 * max_nan_v4(splat_v4(t_9), __builtin_convertvector(t_2, vec_v4)));
+                const vec_v4 t_9 = log1p_v4(t_7 * max_nan_v4(splat_v4(t_8), __builtin_convertvector(t_2, vec_v4)));
+                const vec_v4 t_10 = w1_array_6 / t_9;
+                const vec_v4 t_14 = w1_array_13 / t_9;
+                const vec_v4 t_18 = w1_array_17 / t_9;
+                const vec_v4 t_22 = w1_array_21 / t_9;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const vec_v4 score_3 = load_v4(score + j * 64 + i);
-                    const vec_v4 of_difference_7 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                    const vec_v4 score_new21 = pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
-                        ((((score_3 + t_4) + ((w2_array_5 * max_nan_v4(splat_v4((float)0),
-                        ((w1_array_6 * of_difference_7) / t_10) + shift_array_11)) * 1.442695f)) + ((w2_array_12 *
-                        max_nan_v4(splat_v4((float)0), ((w1_array_13 * of_difference_7) / t_10) + shift_array_14)) *
-                        1.442695f)) + ((w2_array_15 * max_nan_v4(splat_v4((float)0),
-                        ((w1_array_16 * of_difference_7) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
-                        max_nan_v4(splat_v4((float)0), ((w1_array_19 * of_difference_7) / t_10) + shift_array_20)) *
-                        1.442695f), splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + i, score_new21);
-                    row_max_in = max_v4(row_max_in, score_new21);
+                    const vec_v4 of_difference_5 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v4 score_new25 = pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
+                        ((((score_3 + t_4) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_5 * t_10) + shift_array_11) * t_12)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_5 * t_14) + shift_array_15) * t_16)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_5 * t_18) + shift_array_19) * t_20)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_5 * t_22) + shift_array_23) * t_24), splat_v4(-INFINITY));
+                    store_v4(score + j * 64 + i, score_new25);
+                    row_max_in = max_v4(row_max_in, score_new25);
                 }
                 store_v4(row_max + i, row_max_in);
             }
         }
         if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
-            const float t_23 = offset_array[0] * 1.442695f;
-            const float w2_array_24 = w2_array[0];
-            const float w1_array_25 = w1_array[0];
-            const float t_27 = fabsf(c_array[0]);
-            const float t_28 = fabsf(threshold_array[0]);
-            const float shift_array_30 = shift_array[0];
-            const float w2_array_31 = w2_array[1 * w2_array_stride_1];
-            const float w1_array_32 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_33 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_34 = w2_array[2 * w2_array_stride_1];
-            const float w1_array_35 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_36 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_37 = w2_array[3 * w2_array_stride_1];
-            const float w1_array_38 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+            /* score = ((((score + (offset * 1.442695f)) + (max(0, (of_difference * (w1 / log1p(abs(c) *
+               max(abs(threshold), i + query_start))) ... */
+            const float t_27 = offset_array[0] * 1.442695f;
+            const float w1_array_29 = w1_array[0];
+            const float t_30 = fabsf(c_array[0]);
+            const float t_31 = fabsf(threshold_array[0]);
+            const float shift_array_34 = shift_array[0];
+            const float t_35 = w2_array[0] * 1.442695f;
+            const float w1_array_36 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_38 = shift_array[1 * shift_array_stride_0];
+            const float t_39 = (w2_array[1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_40 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_42 = shift_array[2 * shift_array_stride_0];
+            const float t_43 = (w2_array[2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_44 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_46 = shift_array[3 * shift_array_stride_0];
+            const float t_47 = (w2_array[3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_29 = log1p_v4(t_27 * max_nan_v4(splat_v4(t_28),
+                const vec_v4 t_32 = log1p_v4(t_30 * max_nan_v4(splat_v4(t_31),
                     __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
+                const vec_v4 t_33 = w1_array_29 / t_32;
+                const vec_v4 t_37 = w1_array_36 / t_32;
+                const vec_v4 t_41 = w1_array_40 / t_32;
+                const vec_v4 t_45 = w1_array_44 / t_32;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_22 = load_v4(score + j * 64 + i);
-                    const vec_v4 of_difference_26 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                    const vec_v4 score_new40 = ((((score_22 + t_23) + ((w2_array_24 * max_nan_v4(splat_v4((float)0),
-                        ((w1_array_25 * of_difference_26) / t_29) + shift_array_30)) * 1.442695f)) + ((w2_array_31 *
-                        max_nan_v4(splat_v4((float)0), ((w1_array_32 * of_difference_26) / t_29) + shift_array_33)) *
-                        1.442695f)) + ((w2_array_34 * max_nan_v4(splat_v4((float)0),
-                        ((w1_array_35 * of_difference_26) / t_29) + shift_array_36)) * 1.442695f)) + ((w2_array_37 *
-                        max_nan_v4(splat_v4((float)0), ((w1_array_38 * of_difference_26) / t_29) + shift_array_39)) *
-                        1.442695f);
-                    store_v4(score + j * 64 + i, score_new40);
-                    row_max_in = max_v4(row_max_in, score_new40);
+                    const vec_v4 score_26 = load_v4(score + j * 64 + i);
+                    const vec_v4 of_difference_28 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v4 score_new48 = ((((score_26 + t_27) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_28 * t_33) + shift_array_34) * t_35)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_28 * t_37) + shift_array_38) * t_39)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_28 * t_41) + shift_array_42) * t_43)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_28 * t_45) + shift_array_46) * t_47);
+                    store_v4(score + j * 64 + i, score_new48);
+                    row_max_in = max_v4(row_max_in, score_new48);
                 }
                 store_v4(row_max + i, row_max_in);
             }
@@ -1012,21 +1016,21 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_41 = load_v4(old_max + i);
-            const vec_v4 old_max_new42 = exp2_v4(old_max_41 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new42);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new42);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new42);
+            const vec_v4 old_max_49 = load_v4(old_max + i);
+            const vec_v4 old_max_new50 = exp2_v4(old_max_49 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new50);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new50);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new50);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_44 = load_v4(row_max + i);
+            const vec_v4 row_max_52 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_43 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new45 = exp2_v4(score_43 - row_max_44);
-                store_v4(score + j * 64 + i, score_new45);
-                row_sum_in += score_new45;
+                const vec_v4 score_51 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new53 = exp2_v4(score_51 - row_max_52);
+                store_v4(score + j * 64 + i, score_new53);
+                row_sum_in += score_new53;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
@@ -1048,18 +1052,18 @@ TARGET_v4 static void softmax_fire_rows_v4(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_46 = load_v4(row_sum + i);
-        const mask_v4 t_47 = row_sum_46 == 0.0f;
+        const vec_v4 row_sum_54 = load_v4(row_sum + i);
+        const mask_v4 t_55 = row_sum_54 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 64 + i, pick_v4(t_47, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_46));
+            store_v4(sum + e * 64 + i, pick_v4(t_55, splat_v4(0.0f), load_v4(sum + e * 64 + i) / row_sum_54));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_48 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_48 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_48) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v4 row_sum_56 = load_v4(row_sum + i);
+            store_v4(row_sum + i, pick_v4(row_sum_56 == 0.0f, splat_v4(0.0f),
+                (log_v4(row_sum_56) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -1184,10 +1188,10 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * ((((r % n_q) + query_start) - j) * 1.0f))) / log ... */
-        const float w1_array_0 = w1_array[0];
-        const float t_1 = fabsf(c_array[0]);
+        /* score = ((((score + (offset * 1.442695f)) + (max(0, (log1p(abs(c) * ((((r % n_q) + query_start) - j) * 1.0f))
+           * (w1 / log1p(abs( ... */
+        const float t_0 = fabsf(c_array[0]);
+        const float w1_array_4 = w1_array[0];
         const float t_5 = fabsf(threshold_array[0]);
         const float shift_array_8 = shift_array[0];
         const float w1_array_9 = w1_array[1 * w1_array_stride_0];
@@ -1197,21 +1201,21 @@ TARGET_v4 APART void softmax_fire_few_keys_v4(const struct call *call, int64_t t
         const float w1_array_13 = w1_array[3 * w1_array_stride_0];
         const float shift_array_14 = shift_array[3 * shift_array_stride_0];
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_3 = j0 + j + lane_v4;
+            const ints_v4 t_2 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_2 = (r % n_q) + query_start;
-                const vec_v4 t_4 = log1p_v4(t_1 * (__builtin_convertvector(t_2 - t_3, vec_v4) * 1.0f));
-                const float t_6 = (float)t_2;
-                const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
+                const int64_t t_1 = (r % n_q) + query_start;
+                const vec_v4 t_3 = log1p_v4(t_0 * (__builtin_convertvector(t_1 - t_2, vec_v4) * 1.0f));
+                const float t_6 = (float)t_1;
+                const float t_7 = log1pf(t_0 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
                 store_v4(score + r * 144 + j, ((((load_v4(score + r * 144 + j) + ((offset_array[(r / n_q) *
-                    offset_array_stride_0]) * 1.442695f)) + (((w2_array[(r / n_q) * w2_array_stride_0]) *
-                    max_nan_v4(splat_v4((float)0), ((w1_array_0 * t_4) / t_7) + shift_array_8)) * 1.442695f)) +
-                    (((w2_array[(r / n_q) * w2_array_stride_0 + 1 * w2_array_stride_1]) * max_nan_v4(splat_v4((float)0),
-                    ((w1_array_9 * t_4) / t_7) + shift_array_10)) * 1.442695f)) + (((w2_array[(r / n_q) *
-                    w2_array_stride_0 + 2 * w2_array_stride_1]) * max_nan_v4(splat_v4((float)0),
-                    ((w1_array_11 * t_4) / t_7) + shift_array_12)) * 1.442695f)) + (((w2_array[(r / n_q) *
-                    w2_array_stride_0 + 3 * w2_array_stride_1]) * max_nan_v4(splat_v4((float)0),
-                    ((w1_array_13 * t_4) / t_7) + shift_array_14)) * 1.442695f));
+                    offset_array_stride_0]) * 1.442695f)) + (max_nan_v4(splat_v4((float)0),
+                    (t_3 * (w1_array_4 / t_7)) + shift_array_8) * ((w2_array[(r / n_q) * w2_array_stride_0]) *
+                    1.442695f))) + (max_nan_v4(splat_v4((float)0), (t_3 * (w1_array_9 / t_7)) + shift_array_10) *
+                    ((w2_array[(r / n_q) * w2_array_stride_0 + 1 * w2_array_stride_1]) * 1.442695f))) +
+                    (max_nan_v4(splat_v4((float)0), (t_3 * (w1_array_11 / t_7)) + shift_array_12) * ((w2_array[(r / n_q)
+                    * w2_array_stride_0 + 2 * w2_array_stride_1]) * 1.442695f))) + (max_nan_v4(splat_v4((float)0),
+                    (t_3 * (w1_array_13 / t_7)) + shift_array_14) * ((w2_array[(r / n_q) * w2_array_stride_0 + 3 *
+                    w2_array_stride_1]) * 1.442695f)));
             }
         }
         /* old_max = state_max */
@@ -1494,78 +1498,82 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
             store_v4(old_max + i, load_v4(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) *  ... */
+            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + (max(0,
+               (of_difference * (w1 / log1p(abs(c) * max(abs ... */
             const float t_4 = offset_array[0] * 1.442695f;
-            const float w2_array_5 = w2_array[0];
             const float w1_array_6 = w1_array[0];
-            const float t_8 = fabsf(c_array[0]);
-            const float t_9 = fabsf(threshold_array[0]);
+            const float t_7 = fabsf(c_array[0]);
+            const float t_8 = fabsf(threshold_array[0]);
             const float shift_array_11 = shift_array[0];
-            const float w2_array_12 = w2_array[1 * w2_array_stride_1];
+            const float t_12 = w2_array[0] * 1.442695f;
             const float w1_array_13 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_15 = w2_array[2 * w2_array_stride_1];
-            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_18 = w2_array[3 * w2_array_stride_1];
-            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
+            const float shift_array_15 = shift_array[1 * shift_array_stride_0];
+            const float t_16 = (w2_array[1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_17 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_19 = shift_array[2 * shift_array_stride_0];
+            const float t_20 = (w2_array[2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_21 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_23 = shift_array[3 * shift_array_stride_0];
+            const float t_24 = (w2_array[3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const ints_v4 t_2 = (i0 + i + lane_v4) + query_start;
-                const vec_v4 t_10 = log1p_v4(t_8 * max_nan_v4(splat_v4(t_9), __builtin_convertvector(t_2, vec_v4)));
+                const vec_v4 t_9 = log1p_v4(t_7 * max_nan_v4(splat_v4(t_8), __builtin_convertvector(t_2, vec_v4)));
+                const vec_v4 t_10 = w1_array_6 / t_9;
+                const vec_v4 t_14 = w1_array_13 / t_9;
+                const vec_v4 t_18 = w1_array_17 / t_9;
+                const vec_v4 t_22 = w1_array_21 / t_9;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const vec_v4 score_3 = load_v4(score + j * 64 + i);
-                    const vec_v4 of_difference_7 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                    const vec_v4 score_new21 = pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
-                        ((((score_3 + t_4) + ((w2_array_5 * max_nan_v4(splat_v4((float)0),
-                        ((w1_array_6 * of_difference_7) / t_10) + shift_array_11)) * 1.442695f)) + ((w2_array_12 *
-                        max_nan_v4(splat_v4((float)0), ((w1_array_13 * of_difference_7) / t_10) + shift_array_14)) *
-                        1.442695f)) + ((w2_array_15 * max_nan_v4(splat_v4((float)0),
-                        ((w1_array_16 * of_difference_7) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
-                        max_nan_v4(splat_v4((float)0), ((w1_array_19 * of_difference_7) / t_10) + shift_array_20)) *
-                        1.442695f), splat_v4(-INFINITY));
-                    store_v4(score + j * 64 + i, score_new21);
-                    row_max_in = max_v4(row_max_in, score_new21);
+                    const vec_v4 of_difference_5 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v4 score_new25 = pick_v4(__builtin_convertvector((j0 + j) <= t_2, mask_v4),
+                        ((((score_3 + t_4) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_5 * t_10) + shift_array_11) * t_12)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_5 * t_14) + shift_array_15) * t_16)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_5 * t_18) + shift_array_19) * t_20)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_5 * t_22) + shift_array_23) * t_24), splat_v4(-INFINITY));
+                    store_v4(score + j * 64 + i, score_new25);
+                    row_max_in = max_v4(row_max_in, score_new25);
                 }
                 store_v4(row_max + i, row_max_in);
             }
         }
         if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
-            const float t_23 = offset_array[0] * 1.442695f;
-            const float w2_array_24 = w2_array[0];
-            const float w1_array_25 = w1_array[0];
-            const float t_27 = fabsf(c_array[0]);
-            const float t_28 = fabsf(threshold_array[0]);
-            const float shift_array_30 = shift_array[0];
-            const float w2_array_31 = w2_array[1 * w2_array_stride_1];
-            const float w1_array_32 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_33 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_34 = w2_array[2 * w2_array_stride_1];
-            const float w1_array_35 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_36 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_37 = w2_array[3 * w2_array_stride_1];
-            const float w1_array_38 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+            /* score = ((((score + (offset * 1.442695f)) + (max(0, (of_difference * (w1 / log1p(abs(c) *
+               max(abs(threshold), i + query_start))) ... */
+            const float t_27 = offset_array[0] * 1.442695f;
+            const float w1_array_29 = w1_array[0];
+            const float t_30 = fabsf(c_array[0]);
+            const float t_31 = fabsf(threshold_array[0]);
+            const float shift_array_34 = shift_array[0];
+            const float t_35 = w2_array[0] * 1.442695f;
+            const float w1_array_36 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_38 = shift_array[1 * shift_array_stride_0];
+            const float t_39 = (w2_array[1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_40 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_42 = shift_array[2 * shift_array_stride_0];
+            const float t_43 = (w2_array[2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_44 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_46 = shift_array[3 * shift_array_stride_0];
+            const float t_47 = (w2_array[3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_29 = log1p_v4(t_27 * max_nan_v4(splat_v4(t_28),
+                const vec_v4 t_32 = log1p_v4(t_30 * max_nan_v4(splat_v4(t_31),
                     __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
+                const vec_v4 t_33 = w1_array_29 / t_32;
+                const vec_v4 t_37 = w1_array_36 / t_32;
+                const vec_v4 t_41 = w1_array_40 / t_32;
+                const vec_v4 t_45 = w1_array_44 / t_32;
                 vec_v4 row_max_in = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_22 = load_v4(score + j * 64 + i);
-                    const vec_v4 of_difference_26 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                    const vec_v4 score_new40 = ((((score_22 + t_23) + ((w2_array_24 * max_nan_v4(splat_v4((float)0),
-                        ((w1_array_25 * of_difference_26) / t_29) + shift_array_30)) * 1.442695f)) + ((w2_array_31 *
-                        max_nan_v4(splat_v4((float)0), ((w1_array_32 * of_difference_26) / t_29) + shift_array_33)) *
-                        1.442695f)) + ((w2_array_34 * max_nan_v4(splat_v4((float)0),
-                        ((w1_array_35 * of_difference_26) / t_29) + shift_array_36)) * 1.442695f)) + ((w2_array_37 *
-                        max_nan_v4(splat_v4((float)0), ((w1_array_38 * of_difference_26) / t_29) + shift_array_39)) *
-                        1.442695f);
-                    store_v4(score + j * 64 + i, score_new40);
-                    row_max_in = max_v4(row_max_in, score_new40);
+                    const vec_v4 score_26 = load_v4(score + j * 64 + i);
+                    const vec_v4 of_difference_28 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v4 score_new48 = ((((score_26 + t_27) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_28 * t_33) + shift_array_34) * t_35)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_28 * t_37) + shift_array_38) * t_39)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_28 * t_41) + shift_array_42) * t_43)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_28 * t_45) + shift_array_46) * t_47);
+                    store_v4(score + j * 64 + i, score_new48);
+                    row_max_in = max_v4(row_max_in, score_new48);
                 }
                 store_v4(row_max + i, row_max_in);
             }
@@ -1573,30 +1581,30 @@ TARGET_v4 static void softmax_fire_saved_v4(const struct call *call, int64_t tas
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_41 = load_v4(old_max + i);
-            const vec_v4 old_max_new42 = exp2_v4(old_max_41 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new42);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new42);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new42);
+            const vec_v4 old_max_49 = load_v4(old_max + i);
+            const vec_v4 old_max_new50 = exp2_v4(old_max_49 - load_v4(row_max + i));
+            store_v4(old_max + i, old_max_new50);
+            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new50);
+            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new50);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_44 = load_v4(row_max + i);
+            const vec_v4 row_max_52 = load_v4(row_max + i);
             vec_v4 row_sum_in = (vec_v4){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_43 = load_v4(score + j * 64 + i);
-                const vec_v4 score_new45 = exp2_v4(score_43 - row_max_44);
-                store_v4(score + j * 64 + i, score_new45);
-                row_sum_in += score_new45;
+                const vec_v4 score_51 = load_v4(score + j * 64 + i);
+                const vec_v4 score_new53 = exp2_v4(score_51 - row_max_52);
+                store_v4(score + j * 64 + i, score_new53);
+                row_sum_in += score_new53;
             }
             add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_46 = load_v4(row_sum + i);
-        store_v4(row_sum + i, pick_v4(row_sum_46 == 0.0f, splat_v4(0.0f),
-            (log_v4(row_sum_46) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v4 row_sum_54 = load_v4(row_sum + i);
+        store_v4(row_sum + i, pick_v4(row_sum_54 == 0.0f, splat_v4(0.0f),
+            (log_v4(row_sum_54) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -1798,8 +1806,6 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
     float *const of_difference_3_kept = (float *)(void *)(work + 1228608); /* [65760 differences] */
     struct remembered *const of_difference_4_known = (struct remembered *)(void *)(work + 1491648);
     float *const of_difference_4_kept = (float *)(void *)(work + 1491712); /* [65760 differences] */
-    float *const of_difference_5 = (float *)(void *)(work + 589824); /* [difference_224: 224] */
-    float *const of_difference_6 = (float *)(void *)(work + 1754752); /* [difference_224: 224] */
     if (partial_0 || partial_1 || partial_2 || partial_3) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
            unit_sum_3 = 0.0f; unit_sum_3_ ... */
@@ -1994,82 +2000,101 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     }
                     extend_known(of_difference_2_known, of_difference_2_first, of_difference_2_first + 224);
                 }
-                /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-                   ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
+                /* score = exp2((((((score + (offset * 1.442695f)) + (max(0,
+                   (of_difference * (w1 / log1p(abs(c) * max(abs(threshold), i + query_st ... */
                 const float t_8 = offset_array[0] * 1.442695f;
-                const float w2_array_9 = w2_array[0];
                 const float w1_array_10 = w1_array[0];
-                const float c_array_12 = c_array[0];
-                const float t_13 = fabsf(c_array_12);
-                const float threshold_array_14 = threshold_array[0];
-                const float t_15 = fabsf(threshold_array_14);
-                const float shift_array_21 = shift_array[0];
-                const float w2_array_24 = w2_array[1 * w2_array_stride_1];
+                const float c_array_11 = c_array[0];
+                const float t_12 = fabsf(c_array_11);
+                const float threshold_array_13 = threshold_array[0];
+                const float t_14 = fabsf(threshold_array_13);
+                const float shift_array_20 = shift_array[0];
+                const float w2_array_23 = w2_array[0];
+                const float t_24 = w2_array_23 * 1.442695f;
                 const float w1_array_25 = w1_array[1 * w1_array_stride_0];
                 const float shift_array_27 = shift_array[1 * shift_array_stride_0];
-                const float w2_array_29 = w2_array[2 * w2_array_stride_1];
-                const float w1_array_30 = w1_array[2 * w1_array_stride_0];
-                const float shift_array_32 = shift_array[2 * shift_array_stride_0];
-                const float w2_array_34 = w2_array[3 * w2_array_stride_1];
-                const float w1_array_35 = w1_array[3 * w1_array_stride_0];
-                const float shift_array_37 = shift_array[3 * shift_array_stride_0];
-                const float t_46 = (c_array_12 < 0.0f) ? (-1.0f) : 1.0f;
-                const float t_52 = (threshold_array_14 < 0.0f) ? (-1.0f) : 1.0f;
+                const float w2_array_29 = w2_array[1 * w2_array_stride_1];
+                const float t_30 = w2_array_29 * 1.442695f;
+                const float w1_array_31 = w1_array[2 * w1_array_stride_0];
+                const float shift_array_33 = shift_array[2 * shift_array_stride_0];
+                const float w2_array_35 = w2_array[2 * w2_array_stride_1];
+                const float t_36 = w2_array_35 * 1.442695f;
+                const float w1_array_37 = w1_array[3 * w1_array_stride_0];
+                const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+                const float w2_array_41 = w2_array[3 * w2_array_stride_1];
+                const float t_42 = w2_array_41 * 1.442695f;
+                const float t_51 = (c_array_11 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_52 = w1_array_10 * t_51;
+                const float t_56 = w1_array_25 * t_51;
+                const float t_59 = w1_array_31 * t_51;
+                const float t_62 = w1_array_37 * t_51;
+                const float t_64 = w1_array_10 * t_12;
+                const float t_65 = (threshold_array_13 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_68 = w1_array_25 * t_12;
+                const float t_70 = w1_array_31 * t_12;
+                const float t_72 = w1_array_37 * t_12;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_16 = (i0 + i + lane_v4) + query_start;
-                    const vec_v4 t_17 = max_nan_v4(splat_v4(t_15), __builtin_convertvector(t_16, vec_v4));
-                    const vec_v4 t_18 = t_13 * t_17;
-                    const vec_v4 t_19 = log1p_v4(t_18);
-                    const vec_v4 saved_0_tile_39 = load_v4(saved_0_tile + i);
-                    const vec_v4 row_0_tile_42 = load_v4(row_0_tile + i);
-                    const vec_v4 t_47 = 1.0f + t_18;
-                    const vec_v4 t_48 = (t_46 * t_17) / t_47;
-                    const vec_v4 t_53 = (t_13 * pick_v4(t_15 < __builtin_convertvector(t_16, vec_v4), splat_v4(0.0f),
-                        splat_v4(t_52))) / t_47;
+                    const ints_v4 t_15 = (i0 + i + lane_v4) + query_start;
+                    const vec_v4 t_16 = max_nan_v4(splat_v4(t_14), __builtin_convertvector(t_15, vec_v4));
+                    const vec_v4 t_17 = t_12 * t_16;
+                    const vec_v4 t_18 = log1p_v4(t_17);
+                    const vec_v4 t_19 = w1_array_10 / t_18;
+                    const vec_v4 t_26 = w1_array_25 / t_18;
+                    const vec_v4 t_32 = w1_array_31 / t_18;
+                    const vec_v4 t_38 = w1_array_37 / t_18;
+                    const vec_v4 saved_0_tile_43 = load_v4(saved_0_tile + i);
+                    const vec_v4 row_0_tile_46 = load_v4(row_0_tile + i);
+                    const vec_v4 t_49 = 1.0f / t_18;
+                    const vec_v4 t_53 = 1.0f + t_17;
+                    const vec_v4 t_54 = ((t_52 * t_16) / t_18) / t_53;
+                    const vec_v4 t_57 = ((t_56 * t_16) / t_18) / t_53;
+                    const vec_v4 t_60 = ((t_59 * t_16) / t_18) / t_53;
+                    const vec_v4 t_63 = ((t_62 * t_16) / t_18) / t_53;
+                    const vec_v4 t_66 = pick_v4(t_14 < __builtin_convertvector(t_15, vec_v4), splat_v4(0.0f),
+                        splat_v4(t_65));
+                    const vec_v4 t_67 = ((t_64 * t_66) / t_18) / t_53;
+                    const vec_v4 t_69 = ((t_68 * t_66) / t_18) / t_53;
+                    const vec_v4 t_71 = ((t_70 * t_66) / t_18) / t_53;
+                    const vec_v4 t_73 = ((t_72 * t_66) / t_18) / t_53;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v4 score_7 = load_v4(score + j * 64 + i);
-                        const vec_v4 of_difference_11 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                        const vec_v4 t_20 = (w1_array_10 * of_difference_11) / t_19;
-                        const vec_v4 t_22 = t_20 + shift_array_21;
-                        const vec_v4 t_23 = max_nan_v4(splat_v4((float)0), t_22);
-                        const vec_v4 t_26 = (w1_array_25 * of_difference_11) / t_19;
-                        const vec_v4 t_28 = t_26 + shift_array_27;
-                        const vec_v4 t_31 = (w1_array_30 * of_difference_11) / t_19;
-                        const vec_v4 t_33 = t_31 + shift_array_32;
-                        const vec_v4 t_36 = (w1_array_35 * of_difference_11) / t_19;
-                        const vec_v4 t_38 = t_36 + shift_array_37;
-                        const vec_v4 score_new40 = exp2_v4((((((score_7 + t_8) + ((w2_array_9 * t_23) * 1.442695f)) +
-                            ((w2_array_24 * max_nan_v4(splat_v4((float)0), t_28)) * 1.442695f)) + ((w2_array_29 *
-                            max_nan_v4(splat_v4((float)0), t_33)) * 1.442695f)) + ((w2_array_34 *
-                            max_nan_v4(splat_v4((float)0), t_38)) * 1.442695f)) - saved_0_tile_39);
-                        store_v4(score + j * 64 + i, score_new40);
-                        const vec_v4 score_2_41 = load_v4(score_2 + j * 64 + i);
-                        const vec_v4 score_2_new43 = score_2_41 + row_0_tile_42;
-                        store_v4(score_2 + j * 64 + i, score_2_new43);
-                        store_v4(weight_3 + j * 64 + i, score_2_new43 * (score_new40 * 0.125f));
-                        store_v4(weight_4 + j * 64 + i, score_2_new43 * score_new40);
-                        store_v4(weight_5 + j * 64 + i, score_2_new43 * (score_new40 * t_23));
-                        const mask_v4 t_44 = (float)0 < t_22;
-                        store_v4(weight_6 + j * 64 + i, score_2_new43 * (score_new40 * (w2_array_9 * pick_v4(t_44,
-                            of_difference_11 / t_19, splat_v4(0.0f)))));
-                        const vec_v4 of_difference_2_45 = load_v4(of_difference_2 + ((i0 + i) - (j0 + j) - (i0 - j1) -
+                        const vec_v4 of_difference_9 = load_v4(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                        const vec_v4 t_21 = (of_difference_9 * t_19) + shift_array_20;
+                        const vec_v4 t_22 = max_nan_v4(splat_v4((float)0), t_21);
+                        const vec_v4 t_28 = (of_difference_9 * t_26) + shift_array_27;
+                        const vec_v4 t_34 = (of_difference_9 * t_32) + shift_array_33;
+                        const vec_v4 t_40 = (of_difference_9 * t_38) + shift_array_39;
+                        const vec_v4 score_new44 = exp2_v4((((((score_7 + t_8) + (t_22 * t_24)) +
+                            (max_nan_v4(splat_v4((float)0), t_28) * t_30)) + (max_nan_v4(splat_v4((float)0),
+                            t_34) * t_36)) + (max_nan_v4(splat_v4((float)0), t_40) * t_42)) - saved_0_tile_43);
+                        store_v4(score + j * 64 + i, score_new44);
+                        const vec_v4 score_2_45 = load_v4(score_2 + j * 64 + i);
+                        const vec_v4 score_2_new47 = score_2_45 + row_0_tile_46;
+                        store_v4(score_2 + j * 64 + i, score_2_new47);
+                        store_v4(weight_3 + j * 64 + i, score_2_new47 * (score_new44 * 0.125f));
+                        store_v4(weight_4 + j * 64 + i, score_2_new47 * score_new44);
+                        store_v4(weight_5 + j * 64 + i, score_2_new47 * (score_new44 * t_22));
+                        const mask_v4 t_48 = (float)0 < t_21;
+                        store_v4(weight_6 + j * 64 + i, score_2_new47 * (score_new44 * (w2_array_23 * pick_v4(t_48,
+                            of_difference_9 * t_49, splat_v4(0.0f)))));
+                        const vec_v4 of_difference_2_50 = load_v4(of_difference_2 + ((i0 + i) - (j0 + j) - (i0 - j1) -
                             1));
-                        const mask_v4 t_49 = (float)0 < t_28;
-                        const mask_v4 t_50 = (float)0 < t_33;
-                        const mask_v4 t_51 = (float)0 < t_38;
-                        store_v4(weight_7 + j * 64 + i, score_2_new43 * (score_new40 * ((((w2_array_9 * pick_v4(t_44,
-                            ((w1_array_10 * of_difference_2_45) - (t_20 * t_48)) / t_19,
-                            splat_v4(0.0f))) + (w2_array_24 * pick_v4(t_49,
-                            ((w1_array_25 * of_difference_2_45) - (t_26 * t_48)) / t_19,
-                            splat_v4(0.0f)))) + (w2_array_29 * pick_v4(t_50,
-                            ((w1_array_30 * of_difference_2_45) - (t_31 * t_48)) / t_19,
-                            splat_v4(0.0f)))) + (w2_array_34 * pick_v4(t_51,
-                            ((w1_array_35 * of_difference_2_45) - (t_36 * t_48)) / t_19, splat_v4(0.0f))))));
-                        store_v4(weight_8 + j * 64 + i, score_2_new43 * (score_new40 * ((((w2_array_9 * pick_v4(t_44,
-                            (-(t_20 * t_53)) / t_19, splat_v4(0.0f))) + (w2_array_24 * pick_v4(t_49,
-                            (-(t_26 * t_53)) / t_19, splat_v4(0.0f)))) + (w2_array_29 * pick_v4(t_50,
-                            (-(t_31 * t_53)) / t_19, splat_v4(0.0f)))) + (w2_array_34 * pick_v4(t_51,
-                            (-(t_36 * t_53)) / t_19, splat_v4(0.0f))))));
+                        const mask_v4 t_55 = (float)0 < t_28;
+                        const mask_v4 t_58 = (float)0 < t_34;
+                        const mask_v4 t_61 = (float)0 < t_40;
+                        store_v4(weight_7 + j * 64 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_v4(t_48,
+                            ((w1_array_10 * of_difference_2_50) - (of_difference_9 * t_54)) * t_49,
+                            splat_v4(0.0f))) + (w2_array_29 * pick_v4(t_55,
+                            ((w1_array_25 * of_difference_2_50) - (of_difference_9 * t_57)) * t_49,
+                            splat_v4(0.0f)))) + (w2_array_35 * pick_v4(t_58,
+                            ((w1_array_31 * of_difference_2_50) - (of_difference_9 * t_60)) * t_49,
+                            splat_v4(0.0f)))) + (w2_array_41 * pick_v4(t_61,
+                            ((w1_array_37 * of_difference_2_50) - (of_difference_9 * t_63)) * t_49, splat_v4(0.0f))))));
+                        store_v4(weight_8 + j * 64 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_v4(t_48,
+                            (-(of_difference_9 * t_67)) * t_49, splat_v4(0.0f))) + (w2_array_29 * pick_v4(t_55,
+                            (-(of_difference_9 * t_69)) * t_49, splat_v4(0.0f)))) + (w2_array_35 * pick_v4(t_58,
+                            (-(of_difference_9 * t_71)) * t_49, splat_v4(0.0f)))) + (w2_array_41 * pick_v4(t_61,
+                            (-(of_difference_9 * t_73)) * t_49, splat_v4(0.0f))))));
                     }
                 }
                 /* the elements of of_difference_3 that this thread has for the head */
@@ -2078,26 +2103,77 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     of_difference_3_first + 224, 1 - n_k, n_q + n_k + 224, 65536);
                 float *const of_difference_3 = of_difference_3_kept + (of_difference_3_first -
                     of_difference_3_known->base);
-                if (partial_14) {
+                if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
+                    partial_14) {
                     for (int above = 0; above < 2; above++) { /* the differences below the known ones,
                         and those above */
                         const int64_t difference_2240 = above ? of_difference_3_known->to - of_difference_3_first : 0;
                         const int64_t difference_2241 = above ? 224 : of_difference_3_known->from -
                             of_difference_3_first;
                         if (difference_2240 >= difference_2241) continue;
-                        /* of_difference_3 = w1 * log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1)
-                           * 1.0f)) */
-                        const float w1_array_54 = w1_array[0];
-                        const float t_55 = fabsf(c_array[0]);
-                        const int64_t t_56 = i0 - j1;
+                        /* of_difference_3 = log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) *
+                           1.0f)) */
+                        const float t_74 = fabsf(c_array[0]);
+                        const int64_t t_75 = i0 - j1;
                         for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
                             difference_224 += 16) {
-                            store_v4(of_difference_3 + difference_224, w1_array_54 * log1p_v4(t_55 *
-                                (__builtin_convertvector((((difference_224 + lane_v4) + t_56) + query_start) + 1,
+                            store_v4(of_difference_3 + difference_224, log1p_v4(t_74 *
+                                (__builtin_convertvector((((difference_224 + lane_v4) + t_75) + query_start) + 1,
                                 vec_v4) * 1.0f)));
                         }
                     }
                     extend_known(of_difference_3_known, of_difference_3_first, of_difference_3_first + 224);
+                    /* weight_9 = score_2 * (score * (w2 * select(0 < ((of_difference_3 * (w1 / log1p(abs(c) *
+                       max(abs(threshold), i + query_start))))  ... */
+                    const float w2_array_78 = w2_array[0];
+                    const float w1_array_80 = w1_array[0];
+                    const float t_81 = fabsf(c_array[0]);
+                    const float t_82 = fabsf(threshold_array[0]);
+                    const float shift_array_85 = shift_array[0];
+                    const float w1_array_86 = w1_array[1 * w1_array_stride_0];
+                    const float shift_array_88 = shift_array[1 * shift_array_stride_0];
+                    const float w2_array_90 = w2_array[1 * w2_array_stride_1];
+                    const float w1_array_94 = w1_array[2 * w1_array_stride_0];
+                    const float shift_array_96 = shift_array[2 * shift_array_stride_0];
+                    const float w2_array_98 = w2_array[2 * w2_array_stride_1];
+                    const float w1_array_100 = w1_array[3 * w1_array_stride_0];
+                    const float shift_array_102 = shift_array[3 * shift_array_stride_0];
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 t_83 = log1p_v4(t_81 * max_nan_v4(splat_v4(t_82),
+                            __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
+                        const vec_v4 t_84 = w1_array_80 / t_83;
+                        const vec_v4 t_87 = w1_array_86 / t_83;
+                        const vec_v4 t_92 = 1.0f / t_83;
+                        const vec_v4 t_95 = w1_array_94 / t_83;
+                        const vec_v4 t_101 = w1_array_100 / t_83;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v4 score_2_76 = load_v4(score_2 + j * 64 + i);
+                            const vec_v4 score_77 = load_v4(score + j * 64 + i);
+                            const vec_v4 of_difference_3_79 = load_v4(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1)
+                                - 1));
+                            store_v4(weight_9 + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v4((float)0 <
+                                ((of_difference_3_79 * t_84) + shift_array_85), splat_v4(1.0f), splat_v4(0.0f)))));
+                            const vec_v4 t_89 = (of_difference_3_79 * t_87) + shift_array_88;
+                            store_v4(weight_10 + j * 64 + i, score_2_76 * (score_77 * max_nan_v4(splat_v4((float)0),
+                                t_89)));
+                            const mask_v4 t_91 = (float)0 < t_89;
+                            const vec_v4 t_93 = of_difference_3_79 * t_92;
+                            store_v4(weight_11 + j * 64 + i, score_2_76 * (score_77 * (w2_array_90 * pick_v4(t_91, t_93,
+                                splat_v4(0.0f)))));
+                            store_v4(weight_12 + j * 64 + i, score_2_76 * (score_77 * (w2_array_90 * pick_v4(t_91,
+                                splat_v4(1.0f), splat_v4(0.0f)))));
+                            const vec_v4 t_97 = (of_difference_3_79 * t_95) + shift_array_96;
+                            store_v4(weight_13 + j * 64 + i, score_2_76 * (score_77 * max_nan_v4(splat_v4((float)0),
+                                t_97)));
+                            const mask_v4 t_99 = (float)0 < t_97;
+                            store_v4(weight_14 + j * 64 + i, score_2_76 * (score_77 * (w2_array_98 * pick_v4(t_99, t_93,
+                                splat_v4(0.0f)))));
+                            store_v4(weight_15 + j * 64 + i, score_2_76 * (score_77 * (w2_array_98 * pick_v4(t_99,
+                                splat_v4(1.0f), splat_v4(0.0f)))));
+                            store_v4(weight_16 + j * 64 + i, score_2_76 * (score_77 * max_nan_v4(splat_v4((float)0),
+                                (of_difference_3_79 * t_101) + shift_array_102)));
+                        }
+                    }
                 }
                 /* the elements of of_difference_4 that this thread has for the head */
                 const int64_t of_difference_4_first = i0 - j1 + 1;
@@ -2105,117 +2181,46 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     of_difference_4_first + 224, 1 - n_k, n_q + n_k + 224, 65536);
                 float *const of_difference_4 = of_difference_4_kept + (of_difference_4_first -
                     of_difference_4_known->base);
-                if (partial_3 || partial_7 || partial_13) {
+                if (partial_5 || partial_11) {
                     for (int above = 0; above < 2; above++) { /* the differences below the known ones,
                         and those above */
                         const int64_t difference_2240 = above ? of_difference_4_known->to - of_difference_4_first : 0;
                         const int64_t difference_2241 = above ? 224 : of_difference_4_known->from -
                             of_difference_4_first;
                         if (difference_2240 >= difference_2241) continue;
-                        /* of_difference_4 = w1 * log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1)
-                           * 1.0f)) */
-                        const float w1_array_57 = w1_array[1 * w1_array_stride_0];
-                        const float t_58 = fabsf(c_array[0]);
-                        const int64_t t_59 = i0 - j1;
+                        /* of_difference_4 = log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) *
+                           1.0f)) */
+                        const float t_103 = fabsf(c_array[0]);
+                        const int64_t t_104 = i0 - j1;
                         for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
                             difference_224 += 16) {
-                            store_v4(of_difference_4 + difference_224, w1_array_57 * log1p_v4(t_58 *
-                                (__builtin_convertvector((((difference_224 + lane_v4) + t_59) + query_start) + 1,
+                            store_v4(of_difference_4 + difference_224, log1p_v4(t_103 *
+                                (__builtin_convertvector((((difference_224 + lane_v4) + t_104) + query_start) + 1,
                                 vec_v4) * 1.0f)));
                         }
                     }
                     extend_known(of_difference_4_known, of_difference_4_first, of_difference_4_first + 224);
-                }
-                if (partial_1 || partial_2 || partial_6 || partial_7 || partial_12) {
-                    /* of_difference_5 = log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) * 1.0f))
-                       */
-                    const float t_60 = fabsf(c_array[0]);
-                    const int64_t t_61 = i0 - j1;
-                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
-                        store_v4(of_difference_5 + difference_224, log1p_v4(t_60 *
-                            (__builtin_convertvector((((difference_224 + lane_v4) + t_61) + query_start) + 1,
-                            vec_v4) * 1.0f)));
-                    }
-                }
-                if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
-                    partial_14) {
-                    /* weight_9 = score_2 * (score * (w2 * select(0 < ((of_difference_3 / log1p(abs(c) *
-                       max(abs(threshold), i + query_start))) + shift ... */
-                    const float w2_array_64 = w2_array[0];
-                    const float t_65 = fabsf(c_array[0]);
-                    const float t_66 = fabsf(threshold_array[0]);
-                    const float shift_array_68 = shift_array[0];
-                    const float shift_array_69 = shift_array[1 * shift_array_stride_0];
-                    const float w2_array_71 = w2_array[1 * w2_array_stride_1];
-                    const float w1_array_75 = w1_array[2 * w1_array_stride_0];
-                    const float shift_array_76 = shift_array[2 * shift_array_stride_0];
-                    const float w2_array_78 = w2_array[2 * w2_array_stride_1];
-                    const float w1_array_80 = w1_array[3 * w1_array_stride_0];
-                    const float shift_array_81 = shift_array[3 * shift_array_stride_0];
+                    /* weight_17 = score_2 * (score * (w2 * select(0 < ((of_difference_4 * (w1 / log1p(abs(c) *
+                       max(abs(threshold), i + query_start)))) ... */
+                    const float w2_array_107 = w2_array[3 * w2_array_stride_1];
+                    const float w1_array_109 = w1_array[3 * w1_array_stride_0];
+                    const float t_110 = fabsf(c_array[0]);
+                    const float t_111 = fabsf(threshold_array[0]);
+                    const float shift_array_114 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 t_67 = log1p_v4(t_65 * max_nan_v4(splat_v4(t_66),
+                        const vec_v4 t_112 = log1p_v4(t_110 * max_nan_v4(splat_v4(t_111),
                             __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
+                        const vec_v4 t_113 = w1_array_109 / t_112;
+                        const vec_v4 t_116 = 1.0f / t_112;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_2_62 = load_v4(score_2 + j * 64 + i);
-                            const vec_v4 score_63 = load_v4(score + j * 64 + i);
-                            store_v4(weight_9 + j * 64 + i, score_2_62 * (score_63 * (w2_array_64 * pick_v4((float)0 <
-                                ((load_v4(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) / t_67) +
-                                shift_array_68), splat_v4(1.0f), splat_v4(0.0f)))));
-                            const vec_v4 t_70 = (load_v4(of_difference_4 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) /
-                                t_67) + shift_array_69;
-                            store_v4(weight_10 + j * 64 + i, score_2_62 * (score_63 * max_nan_v4(splat_v4((float)0),
-                                t_70)));
-                            const mask_v4 t_72 = (float)0 < t_70;
-                            const vec_v4 of_difference_5_73 = load_v4(of_difference_5 + ((i0 + i) - (j0 + j) - (i0 - j1)
-                                - 1));
-                            const vec_v4 t_74 = of_difference_5_73 / t_67;
-                            store_v4(weight_11 + j * 64 + i, score_2_62 * (score_63 * (w2_array_71 * pick_v4(t_72, t_74,
-                                splat_v4(0.0f)))));
-                            store_v4(weight_12 + j * 64 + i, score_2_62 * (score_63 * (w2_array_71 * pick_v4(t_72,
-                                splat_v4(1.0f), splat_v4(0.0f)))));
-                            const vec_v4 t_77 = ((w1_array_75 * of_difference_5_73) / t_67) + shift_array_76;
-                            store_v4(weight_13 + j * 64 + i, score_2_62 * (score_63 * max_nan_v4(splat_v4((float)0),
-                                t_77)));
-                            const mask_v4 t_79 = (float)0 < t_77;
-                            store_v4(weight_14 + j * 64 + i, score_2_62 * (score_63 * (w2_array_78 * pick_v4(t_79, t_74,
-                                splat_v4(0.0f)))));
-                            store_v4(weight_15 + j * 64 + i, score_2_62 * (score_63 * (w2_array_78 * pick_v4(t_79,
-                                splat_v4(1.0f), splat_v4(0.0f)))));
-                            store_v4(weight_16 + j * 64 + i, score_2_62 * (score_63 * max_nan_v4(splat_v4((float)0),
-                                ((w1_array_80 * of_difference_5_73) / t_67) + shift_array_81)));
-                        }
-                    }
-                }
-                if (partial_5 || partial_11) {
-                    /* of_difference_6 = log1p(abs(c) * ((((difference_224 + (lo() - hi())) + query_start) + 1) * 1.0f))
-                       */
-                    const float t_82 = fabsf(c_array[0]);
-                    const int64_t t_83 = i0 - j1;
-                    for (int64_t difference_224 = 0; difference_224 < 224; difference_224 += 16) {
-                        store_v4(of_difference_6 + difference_224, log1p_v4(t_82 *
-                            (__builtin_convertvector((((difference_224 + lane_v4) + t_83) + query_start) + 1,
-                            vec_v4) * 1.0f)));
-                    }
-                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * of_difference_6) / log1p(abs(c) *
-                       max(abs(threshold), i + query_start))) ... */
-                    const float w2_array_86 = w2_array[3 * w2_array_stride_1];
-                    const float w1_array_87 = w1_array[3 * w1_array_stride_0];
-                    const float t_89 = fabsf(c_array[0]);
-                    const float t_90 = fabsf(threshold_array[0]);
-                    const float shift_array_92 = shift_array[3 * shift_array_stride_0];
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 t_91 = log1p_v4(t_89 * max_nan_v4(splat_v4(t_90),
-                            __builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4)));
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v4 score_2_84 = load_v4(score_2 + j * 64 + i);
-                            const vec_v4 score_85 = load_v4(score + j * 64 + i);
-                            const vec_v4 of_difference_6_88 = load_v4(of_difference_6 + ((i0 + i) - (j0 + j) - (i0 - j1)
-                                - 1));
-                            const mask_v4 t_93 = (float)0 < (((w1_array_87 * of_difference_6_88) / t_91) +
-                                shift_array_92);
-                            store_v4(weight_17 + j * 64 + i, score_2_84 * (score_85 * (w2_array_86 * pick_v4(t_93,
-                                of_difference_6_88 / t_91, splat_v4(0.0f)))));
-                            store_v4(score + j * 64 + i, score_2_84 * (score_85 * (w2_array_86 * pick_v4(t_93,
+                            const vec_v4 score_2_105 = load_v4(score_2 + j * 64 + i);
+                            const vec_v4 score_106 = load_v4(score + j * 64 + i);
+                            const vec_v4 of_difference_4_108 = load_v4(of_difference_4 + ((i0 + i) - (j0 + j) - (i0 -
+                                j1) - 1));
+                            const mask_v4 t_115 = (float)0 < ((of_difference_4_108 * t_113) + shift_array_114);
+                            store_v4(weight_17 + j * 64 + i, score_2_105 * (score_106 * (w2_array_107 * pick_v4(t_115,
+                                of_difference_4_108 * t_116, splat_v4(0.0f)))));
+                            store_v4(score + j * 64 + i, score_2_105 * (score_106 * (w2_array_107 * pick_v4(t_115,
                                 splat_v4(1.0f), splat_v4(0.0f)))));
                         }
                     }
@@ -2224,9 +2229,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (dq) {
                         /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_94 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_117 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_94,
+                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_117,
                                     mask_v4), load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2256,9 +2261,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_0) {
                         /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_95 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_118 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_4 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_95,
+                                store_v4(weight_4 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_118,
                                     mask_v4), load_v4(weight_4 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2285,9 +2290,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_1) {
                         /* weight_16 = select(j <= (i + query_start), weight_16, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_96 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_119 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_16 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_96,
+                                store_v4(weight_16 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_119,
                                     mask_v4), load_v4(weight_16 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2314,9 +2319,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_2) {
                         /* weight_13 = select(j <= (i + query_start), weight_13, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_97 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_120 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_13 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_97,
+                                store_v4(weight_13 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_120,
                                     mask_v4), load_v4(weight_13 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2343,9 +2348,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_3) {
                         /* weight_10 = select(j <= (i + query_start), weight_10, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_98 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_121 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_10 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_98,
+                                store_v4(weight_10 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_121,
                                     mask_v4), load_v4(weight_10 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2372,9 +2377,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_4) {
                         /* weight_5 = select(j <= (i + query_start), weight_5, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_99 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_122 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_5 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_99,
+                                store_v4(weight_5 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_122,
                                     mask_v4), load_v4(weight_5 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2401,9 +2406,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_5) {
                         /* weight_17 = select(j <= (i + query_start), weight_17, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_100 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_123 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_17 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_100,
+                                store_v4(weight_17 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_123,
                                     mask_v4), load_v4(weight_17 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2430,9 +2435,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_6) {
                         /* weight_14 = select(j <= (i + query_start), weight_14, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_101 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_124 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_14 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_101,
+                                store_v4(weight_14 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_124,
                                     mask_v4), load_v4(weight_14 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2459,9 +2464,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_7) {
                         /* weight_11 = select(j <= (i + query_start), weight_11, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_102 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_125 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_11 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_102,
+                                store_v4(weight_11 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_125,
                                     mask_v4), load_v4(weight_11 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2488,9 +2493,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_8) {
                         /* weight_6 = select(j <= (i + query_start), weight_6, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_103 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_126 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_6 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_103,
+                                store_v4(weight_6 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_126,
                                     mask_v4), load_v4(weight_6 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2517,9 +2522,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_9) {
                         /* weight_7 = select(j <= (i + query_start), weight_7, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_104 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_127 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_7 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_104,
+                                store_v4(weight_7 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_127,
                                     mask_v4), load_v4(weight_7 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2546,9 +2551,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_10) {
                         /* weight_8 = select(j <= (i + query_start), weight_8, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_105 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_128 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_8 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_105,
+                                store_v4(weight_8 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_128,
                                     mask_v4), load_v4(weight_8 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2575,9 +2580,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_11) {
                         /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_106 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_129 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_106,
+                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_129,
                                     mask_v4), load_v4(score + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2604,9 +2609,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_12) {
                         /* weight_15 = select(j <= (i + query_start), weight_15, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_107 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_130 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_15 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_107,
+                                store_v4(weight_15 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_130,
                                     mask_v4), load_v4(weight_15 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2633,9 +2638,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_13) {
                         /* weight_12 = select(j <= (i + query_start), weight_12, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_108 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_131 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_12 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_108,
+                                store_v4(weight_12 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_131,
                                     mask_v4), load_v4(weight_12 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2662,9 +2667,9 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                     if (partial_14) {
                         /* weight_9 = select(j <= (i + query_start), weight_9, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_109 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_132 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_9 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_109,
+                                store_v4(weight_9 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_132,
                                     mask_v4), load_v4(weight_9 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -2703,8 +2708,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_110 = load_v4(row_sum + i);
-                        const vec_v4 term = row_sum_110;
+                        const vec_v4 row_sum_133 = load_v4(row_sum + i);
+                        const vec_v4 term = row_sum_133;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2719,8 +2724,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_2_111 = load_v4(row_sum_2 + i);
-                        const vec_v4 term = row_sum_2_111;
+                        const vec_v4 row_sum_2_134 = load_v4(row_sum_2 + i);
+                        const vec_v4 term = row_sum_2_134;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2735,8 +2740,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_3_112 = load_v4(row_sum_3 + i);
-                        const vec_v4 term = row_sum_3_112;
+                        const vec_v4 row_sum_3_135 = load_v4(row_sum_3 + i);
+                        const vec_v4 term = row_sum_3_135;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2751,8 +2756,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_4_113 = load_v4(row_sum_4 + i);
-                        const vec_v4 term = row_sum_4_113;
+                        const vec_v4 row_sum_4_136 = load_v4(row_sum_4 + i);
+                        const vec_v4 term = row_sum_4_136;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2767,8 +2772,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_5_114 = load_v4(row_sum_5 + i);
-                        const vec_v4 term = row_sum_5_114;
+                        const vec_v4 row_sum_5_137 = load_v4(row_sum_5 + i);
+                        const vec_v4 term = row_sum_5_137;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2783,8 +2788,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_6_115 = load_v4(row_sum_6 + i);
-                        const vec_v4 term = row_sum_6_115;
+                        const vec_v4 row_sum_6_138 = load_v4(row_sum_6 + i);
+                        const vec_v4 term = row_sum_6_138;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2799,8 +2804,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_7_116 = load_v4(row_sum_7 + i);
-                        const vec_v4 term = row_sum_7_116;
+                        const vec_v4 row_sum_7_139 = load_v4(row_sum_7 + i);
+                        const vec_v4 term = row_sum_7_139;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2815,8 +2820,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_8_117 = load_v4(row_sum_8 + i);
-                        const vec_v4 term = row_sum_8_117;
+                        const vec_v4 row_sum_8_140 = load_v4(row_sum_8 + i);
+                        const vec_v4 term = row_sum_8_140;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2831,8 +2836,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_9_118 = load_v4(row_sum_9 + i);
-                        const vec_v4 term = row_sum_9_118;
+                        const vec_v4 row_sum_9_141 = load_v4(row_sum_9 + i);
+                        const vec_v4 term = row_sum_9_141;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2847,8 +2852,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_10_119 = load_v4(row_sum_10 + i);
-                        const vec_v4 term = row_sum_10_119;
+                        const vec_v4 row_sum_10_142 = load_v4(row_sum_10 + i);
+                        const vec_v4 term = row_sum_10_142;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2863,8 +2868,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_11_120 = load_v4(row_sum_11 + i);
-                        const vec_v4 term = row_sum_11_120;
+                        const vec_v4 row_sum_11_143 = load_v4(row_sum_11 + i);
+                        const vec_v4 term = row_sum_11_143;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2879,8 +2884,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_12_121 = load_v4(row_sum_12 + i);
-                        const vec_v4 term = row_sum_12_121;
+                        const vec_v4 row_sum_12_144 = load_v4(row_sum_12 + i);
+                        const vec_v4 term = row_sum_12_144;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2895,8 +2900,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_13_122 = load_v4(row_sum_13 + i);
-                        const vec_v4 term = row_sum_13_122;
+                        const vec_v4 row_sum_13_145 = load_v4(row_sum_13 + i);
+                        const vec_v4 term = row_sum_13_145;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2911,8 +2916,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_14_123 = load_v4(row_sum_14 + i);
-                        const vec_v4 term = row_sum_14_123;
+                        const vec_v4 row_sum_14_146 = load_v4(row_sum_14 + i);
+                        const vec_v4 term = row_sum_14_146;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -2927,8 +2932,8 @@ TARGET_v4 static void softmax_fire_dq_sums1_v4(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_15_124 = load_v4(row_sum_15 + i);
-                        const vec_v4 term = row_sum_15_124;
+                        const vec_v4 row_sum_15_147 = load_v4(row_sum_15 + i);
+                        const vec_v4 term = row_sum_15_147;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -3132,36 +3137,35 @@ TARGET_v4 static void softmax_fire_dk_dv_v4(const struct call *call, int64_t tas
                 }
             }
             extend_known(of_difference_known, of_difference_first, of_difference_first + 368);
-            /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
+            /* score = exp2((((((score + (offset * 1.442695f)) + (max(0,
+               (of_difference * (w1 / log1p(abs(c) * max(abs(threshold), i + query_st ... */
             const float t_2 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
-            const float w2_array_3 = w2_array[m * w2_array_stride_0];
             const float w1_array_4 = w1_array[0];
-            const float t_6 = fabsf(c_array[0]);
-            const float t_7 = fabsf(threshold_array[0]);
-            const float shift_array_10 = shift_array[0];
-            const float w2_array_11 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
-            const float w1_array_12 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_13 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_14 = w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1];
-            const float w1_array_15 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_16 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_17 = w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1];
-            const float w1_array_18 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_19 = shift_array[3 * shift_array_stride_0];
+            const float t_5 = fabsf(c_array[0]);
+            const float t_6 = fabsf(threshold_array[0]);
+            const float shift_array_9 = shift_array[0];
+            const float t_10 = (w2_array[m * w2_array_stride_0]) * 1.442695f;
+            const float w1_array_11 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_12 = shift_array[1 * shift_array_stride_0];
+            const float t_13 = (w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_14 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_15 = shift_array[2 * shift_array_stride_0];
+            const float t_16 = (w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_17 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_18 = shift_array[3 * shift_array_stride_0];
+            const float t_19 = (w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v4 of_difference_5 = load_v4(of_difference + ((j0 + j) - (i0 + i) - (j0 - i1) - 1));
-                    const float t_8 = (float)((i0 + i) + query_start);
-                    const float t_9 = log1pf(t_6 * (t_7 > t_8 || t_7 != t_7 ? t_7 : t_8));
-                    store_v4(score + i * 64 + j, exp2_v4((((((load_v4(score + i * 64 + j) + t_2) + ((w2_array_3 *
-                        max_nan_v4(splat_v4((float)0), ((w1_array_4 * of_difference_5) / t_9) + shift_array_10)) *
-                        1.442695f)) + ((w2_array_11 * max_nan_v4(splat_v4((float)0),
-                        ((w1_array_12 * of_difference_5) / t_9) + shift_array_13)) * 1.442695f)) + ((w2_array_14 *
-                        max_nan_v4(splat_v4((float)0), ((w1_array_15 * of_difference_5) / t_9) + shift_array_16)) *
-                        1.442695f)) + ((w2_array_17 * max_nan_v4(splat_v4((float)0),
-                        ((w1_array_18 * of_difference_5) / t_9) + shift_array_19)) * 1.442695f)) - (saved_0[m *
-                        saved_0_head + (i0 + i)])));
+                    const vec_v4 of_difference_3 = load_v4(of_difference + ((j0 + j) - (i0 + i) - (j0 - i1) - 1));
+                    const float t_7 = (float)((i0 + i) + query_start);
+                    const float t_8 = log1pf(t_5 * (t_6 > t_7 || t_6 != t_6 ? t_6 : t_7));
+                    store_v4(score + i * 64 + j, exp2_v4((((((load_v4(score + i * 64 + j) + t_2) +
+                        (max_nan_v4(splat_v4((float)0), (of_difference_3 * (w1_array_4 / t_8)) + shift_array_9) * t_10))
+                        + (max_nan_v4(splat_v4((float)0), (of_difference_3 * (w1_array_11 / t_8)) + shift_array_12) *
+                        t_13)) + (max_nan_v4(splat_v4((float)0), (of_difference_3 * (w1_array_14 / t_8)) +
+                        shift_array_15) * t_16)) + (max_nan_v4(splat_v4((float)0),
+                        (of_difference_3 * (w1_array_17 / t_8)) + shift_array_18) * t_19)) - (saved_0[m * saved_0_head +
+                        (i0 + i)])));
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
@@ -4467,78 +4471,82 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
             store_v3(old_max + i, load_v3(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) *  ... */
+            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + (max(0,
+               (of_difference * (w1 / log1p(abs(c) * max(abs ... */
             const float t_4 = offset_array[0] * 1.442695f;
-            const float w2_array_5 = w2_array[0];
             const float w1_array_6 = w1_array[0];
-            const float t_8 = fabsf(c_array[0]);
-            const float t_9 = fabsf(threshold_array[0]);
+            const float t_7 = fabsf(c_array[0]);
+            const float t_8 = fabsf(threshold_array[0]);
             const float shift_array_11 = shift_array[0];
-            const float w2_array_12 = w2_array[1 * w2_array_stride_1];
+            const float t_12 = w2_array[0] * 1.442695f;
             const float w1_array_13 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_15 = w2_array[2 * w2_array_stride_1];
-            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_18 = w2_array[3 * w2_array_stride_1];
-            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
+            const float shift_array_15 = shift_array[1 * shift_array_stride_0];
+            const float t_16 = (w2_array[1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_17 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_19 = shift_array[2 * shift_array_stride_0];
+            const float t_20 = (w2_array[2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_21 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_23 = shift_array[3 * shift_array_stride_0];
+            const float t_24 = (w2_array[3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
-                const vec_v3 t_10 = log1p_v3(t_8 * max_nan_v3(splat_v3(t_9), __builtin_convertvector(t_2, vec_v3)));
+                const vec_v3 t_9 = log1p_v3(t_7 * max_nan_v3(splat_v3(t_8), __builtin_convertvector(t_2, vec_v3)));
+                const vec_v3 t_10 = w1_array_6 / t_9;
+                const vec_v3 t_14 = w1_array_13 / t_9;
+                const vec_v3 t_18 = w1_array_17 / t_9;
+                const vec_v3 t_22 = w1_array_21 / t_9;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const vec_v3 score_3 = load_v3(score + j * 64 + i);
-                    const vec_v3 of_difference_7 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                    const vec_v3 score_new21 = pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
-                        ((((score_3 + t_4) + ((w2_array_5 * max_nan_v3(splat_v3((float)0),
-                        ((w1_array_6 * of_difference_7) / t_10) + shift_array_11)) * 1.442695f)) + ((w2_array_12 *
-                        max_nan_v3(splat_v3((float)0), ((w1_array_13 * of_difference_7) / t_10) + shift_array_14)) *
-                        1.442695f)) + ((w2_array_15 * max_nan_v3(splat_v3((float)0),
-                        ((w1_array_16 * of_difference_7) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
-                        max_nan_v3(splat_v3((float)0), ((w1_array_19 * of_difference_7) / t_10) + shift_array_20)) *
-                        1.442695f), splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + i, score_new21);
-                    row_max_in = max_v3(row_max_in, score_new21);
+                    const vec_v3 of_difference_5 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v3 score_new25 = pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
+                        ((((score_3 + t_4) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_5 * t_10) + shift_array_11) * t_12)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_5 * t_14) + shift_array_15) * t_16)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_5 * t_18) + shift_array_19) * t_20)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_5 * t_22) + shift_array_23) * t_24), splat_v3(-INFINITY));
+                    store_v3(score + j * 64 + i, score_new25);
+                    row_max_in = max_v3(row_max_in, score_new25);
                 }
                 store_v3(row_max + i, row_max_in);
             }
         }
         if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
-            const float t_23 = offset_array[0] * 1.442695f;
-            const float w2_array_24 = w2_array[0];
-            const float w1_array_25 = w1_array[0];
-            const float t_27 = fabsf(c_array[0]);
-            const float t_28 = fabsf(threshold_array[0]);
-            const float shift_array_30 = shift_array[0];
-            const float w2_array_31 = w2_array[1 * w2_array_stride_1];
-            const float w1_array_32 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_33 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_34 = w2_array[2 * w2_array_stride_1];
-            const float w1_array_35 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_36 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_37 = w2_array[3 * w2_array_stride_1];
-            const float w1_array_38 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+            /* score = ((((score + (offset * 1.442695f)) + (max(0, (of_difference * (w1 / log1p(abs(c) *
+               max(abs(threshold), i + query_start))) ... */
+            const float t_27 = offset_array[0] * 1.442695f;
+            const float w1_array_29 = w1_array[0];
+            const float t_30 = fabsf(c_array[0]);
+            const float t_31 = fabsf(threshold_array[0]);
+            const float shift_array_34 = shift_array[0];
+            const float t_35 = w2_array[0] * 1.442695f;
+            const float w1_array_36 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_38 = shift_array[1 * shift_array_stride_0];
+            const float t_39 = (w2_array[1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_40 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_42 = shift_array[2 * shift_array_stride_0];
+            const float t_43 = (w2_array[2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_44 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_46 = shift_array[3 * shift_array_stride_0];
+            const float t_47 = (w2_array[3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_29 = log1p_v3(t_27 * max_nan_v3(splat_v3(t_28),
+                const vec_v3 t_32 = log1p_v3(t_30 * max_nan_v3(splat_v3(t_31),
                     __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
+                const vec_v3 t_33 = w1_array_29 / t_32;
+                const vec_v3 t_37 = w1_array_36 / t_32;
+                const vec_v3 t_41 = w1_array_40 / t_32;
+                const vec_v3 t_45 = w1_array_44 / t_32;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_22 = load_v3(score + j * 64 + i);
-                    const vec_v3 of_difference_26 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                    const vec_v3 score_new40 = ((((score_22 + t_23) + ((w2_array_24 * max_nan_v3(splat_v3((float)0),
-                        ((w1_array_25 * of_difference_26) / t_29) + shift_array_30)) * 1.442695f)) + ((w2_array_31 *
-                        max_nan_v3(splat_v3((float)0), ((w1_array_32 * of_difference_26) / t_29) + shift_array_33)) *
-                        1.442695f)) + ((w2_array_34 * max_nan_v3(splat_v3((float)0),
-                        ((w1_array_35 * of_difference_26) / t_29) + shift_array_36)) * 1.442695f)) + ((w2_array_37 *
-                        max_nan_v3(splat_v3((float)0), ((w1_array_38 * of_difference_26) / t_29) + shift_array_39)) *
-                        1.442695f);
-                    store_v3(score + j * 64 + i, score_new40);
-                    row_max_in = max_v3(row_max_in, score_new40);
+                    const vec_v3 score_26 = load_v3(score + j * 64 + i);
+                    const vec_v3 of_difference_28 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v3 score_new48 = ((((score_26 + t_27) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_28 * t_33) + shift_array_34) * t_35)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_28 * t_37) + shift_array_38) * t_39)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_28 * t_41) + shift_array_42) * t_43)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_28 * t_45) + shift_array_46) * t_47);
+                    store_v3(score + j * 64 + i, score_new48);
+                    row_max_in = max_v3(row_max_in, score_new48);
                 }
                 store_v3(row_max + i, row_max_in);
             }
@@ -4546,21 +4554,21 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_41 = load_v3(old_max + i);
-            const vec_v3 old_max_new42 = exp2_v3(old_max_41 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new42);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new42);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new42);
+            const vec_v3 old_max_49 = load_v3(old_max + i);
+            const vec_v3 old_max_new50 = exp2_v3(old_max_49 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new50);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new50);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new50);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_44 = load_v3(row_max + i);
+            const vec_v3 row_max_52 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_43 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new45 = exp2_v3(score_43 - row_max_44);
-                store_v3(score + j * 64 + i, score_new45);
-                row_sum_in += score_new45;
+                const vec_v3 score_51 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new53 = exp2_v3(score_51 - row_max_52);
+                store_v3(score + j * 64 + i, score_new53);
+                row_sum_in += score_new53;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
@@ -4581,18 +4589,18 @@ TARGET_v3 static void softmax_fire_rows_v3(const struct call *call, int64_t task
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_46 = load_v3(row_sum + i);
-        const mask_v3 t_47 = row_sum_46 == 0.0f;
+        const vec_v3 row_sum_54 = load_v3(row_sum + i);
+        const mask_v3 t_55 = row_sum_54 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 64 + i, pick_v3(t_47, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_46));
+            store_v3(sum + e * 64 + i, pick_v3(t_55, splat_v3(0.0f), load_v3(sum + e * 64 + i) / row_sum_54));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_48 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_48 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_48) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_v3 row_sum_56 = load_v3(row_sum + i);
+            store_v3(row_sum + i, pick_v3(row_sum_56 == 0.0f, splat_v3(0.0f),
+                (log_v3(row_sum_56) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -4717,10 +4725,10 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * ((((r % n_q) + query_start) - j) * 1.0f))) / log ... */
-        const float w1_array_0 = w1_array[0];
-        const float t_1 = fabsf(c_array[0]);
+        /* score = ((((score + (offset * 1.442695f)) + (max(0, (log1p(abs(c) * ((((r % n_q) + query_start) - j) * 1.0f))
+           * (w1 / log1p(abs( ... */
+        const float t_0 = fabsf(c_array[0]);
+        const float w1_array_4 = w1_array[0];
         const float t_5 = fabsf(threshold_array[0]);
         const float shift_array_8 = shift_array[0];
         const float w1_array_9 = w1_array[1 * w1_array_stride_0];
@@ -4730,21 +4738,21 @@ TARGET_v3 APART void softmax_fire_few_keys_v3(const struct call *call, int64_t t
         const float w1_array_13 = w1_array[3 * w1_array_stride_0];
         const float shift_array_14 = shift_array[3 * shift_array_stride_0];
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_3 = j0 + j + lane_v3;
+            const ints_v3 t_2 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_2 = (r % n_q) + query_start;
-                const vec_v3 t_4 = log1p_v3(t_1 * (__builtin_convertvector(t_2 - t_3, vec_v3) * 1.0f));
-                const float t_6 = (float)t_2;
-                const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
+                const int64_t t_1 = (r % n_q) + query_start;
+                const vec_v3 t_3 = log1p_v3(t_0 * (__builtin_convertvector(t_1 - t_2, vec_v3) * 1.0f));
+                const float t_6 = (float)t_1;
+                const float t_7 = log1pf(t_0 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
                 store_v3(score + r * 144 + j, ((((load_v3(score + r * 144 + j) + ((offset_array[(r / n_q) *
-                    offset_array_stride_0]) * 1.442695f)) + (((w2_array[(r / n_q) * w2_array_stride_0]) *
-                    max_nan_v3(splat_v3((float)0), ((w1_array_0 * t_4) / t_7) + shift_array_8)) * 1.442695f)) +
-                    (((w2_array[(r / n_q) * w2_array_stride_0 + 1 * w2_array_stride_1]) * max_nan_v3(splat_v3((float)0),
-                    ((w1_array_9 * t_4) / t_7) + shift_array_10)) * 1.442695f)) + (((w2_array[(r / n_q) *
-                    w2_array_stride_0 + 2 * w2_array_stride_1]) * max_nan_v3(splat_v3((float)0),
-                    ((w1_array_11 * t_4) / t_7) + shift_array_12)) * 1.442695f)) + (((w2_array[(r / n_q) *
-                    w2_array_stride_0 + 3 * w2_array_stride_1]) * max_nan_v3(splat_v3((float)0),
-                    ((w1_array_13 * t_4) / t_7) + shift_array_14)) * 1.442695f));
+                    offset_array_stride_0]) * 1.442695f)) + (max_nan_v3(splat_v3((float)0),
+                    (t_3 * (w1_array_4 / t_7)) + shift_array_8) * ((w2_array[(r / n_q) * w2_array_stride_0]) *
+                    1.442695f))) + (max_nan_v3(splat_v3((float)0), (t_3 * (w1_array_9 / t_7)) + shift_array_10) *
+                    ((w2_array[(r / n_q) * w2_array_stride_0 + 1 * w2_array_stride_1]) * 1.442695f))) +
+                    (max_nan_v3(splat_v3((float)0), (t_3 * (w1_array_11 / t_7)) + shift_array_12) * ((w2_array[(r / n_q)
+                    * w2_array_stride_0 + 2 * w2_array_stride_1]) * 1.442695f))) + (max_nan_v3(splat_v3((float)0),
+                    (t_3 * (w1_array_13 / t_7)) + shift_array_14) * ((w2_array[(r / n_q) * w2_array_stride_0 + 3 *
+                    w2_array_stride_1]) * 1.442695f)));
             }
         }
         /* old_max = state_max */
@@ -5027,78 +5035,82 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
             store_v3(old_max + i, load_v3(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) *  ... */
+            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + (max(0,
+               (of_difference * (w1 / log1p(abs(c) * max(abs ... */
             const float t_4 = offset_array[0] * 1.442695f;
-            const float w2_array_5 = w2_array[0];
             const float w1_array_6 = w1_array[0];
-            const float t_8 = fabsf(c_array[0]);
-            const float t_9 = fabsf(threshold_array[0]);
+            const float t_7 = fabsf(c_array[0]);
+            const float t_8 = fabsf(threshold_array[0]);
             const float shift_array_11 = shift_array[0];
-            const float w2_array_12 = w2_array[1 * w2_array_stride_1];
+            const float t_12 = w2_array[0] * 1.442695f;
             const float w1_array_13 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_15 = w2_array[2 * w2_array_stride_1];
-            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_18 = w2_array[3 * w2_array_stride_1];
-            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
+            const float shift_array_15 = shift_array[1 * shift_array_stride_0];
+            const float t_16 = (w2_array[1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_17 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_19 = shift_array[2 * shift_array_stride_0];
+            const float t_20 = (w2_array[2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_21 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_23 = shift_array[3 * shift_array_stride_0];
+            const float t_24 = (w2_array[3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const ints_v3 t_2 = (i0 + i + lane_v3) + query_start;
-                const vec_v3 t_10 = log1p_v3(t_8 * max_nan_v3(splat_v3(t_9), __builtin_convertvector(t_2, vec_v3)));
+                const vec_v3 t_9 = log1p_v3(t_7 * max_nan_v3(splat_v3(t_8), __builtin_convertvector(t_2, vec_v3)));
+                const vec_v3 t_10 = w1_array_6 / t_9;
+                const vec_v3 t_14 = w1_array_13 / t_9;
+                const vec_v3 t_18 = w1_array_17 / t_9;
+                const vec_v3 t_22 = w1_array_21 / t_9;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const vec_v3 score_3 = load_v3(score + j * 64 + i);
-                    const vec_v3 of_difference_7 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                    const vec_v3 score_new21 = pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
-                        ((((score_3 + t_4) + ((w2_array_5 * max_nan_v3(splat_v3((float)0),
-                        ((w1_array_6 * of_difference_7) / t_10) + shift_array_11)) * 1.442695f)) + ((w2_array_12 *
-                        max_nan_v3(splat_v3((float)0), ((w1_array_13 * of_difference_7) / t_10) + shift_array_14)) *
-                        1.442695f)) + ((w2_array_15 * max_nan_v3(splat_v3((float)0),
-                        ((w1_array_16 * of_difference_7) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
-                        max_nan_v3(splat_v3((float)0), ((w1_array_19 * of_difference_7) / t_10) + shift_array_20)) *
-                        1.442695f), splat_v3(-INFINITY));
-                    store_v3(score + j * 64 + i, score_new21);
-                    row_max_in = max_v3(row_max_in, score_new21);
+                    const vec_v3 of_difference_5 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v3 score_new25 = pick_v3(__builtin_convertvector((j0 + j) <= t_2, mask_v3),
+                        ((((score_3 + t_4) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_5 * t_10) + shift_array_11) * t_12)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_5 * t_14) + shift_array_15) * t_16)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_5 * t_18) + shift_array_19) * t_20)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_5 * t_22) + shift_array_23) * t_24), splat_v3(-INFINITY));
+                    store_v3(score + j * 64 + i, score_new25);
+                    row_max_in = max_v3(row_max_in, score_new25);
                 }
                 store_v3(row_max + i, row_max_in);
             }
         }
         if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
-            const float t_23 = offset_array[0] * 1.442695f;
-            const float w2_array_24 = w2_array[0];
-            const float w1_array_25 = w1_array[0];
-            const float t_27 = fabsf(c_array[0]);
-            const float t_28 = fabsf(threshold_array[0]);
-            const float shift_array_30 = shift_array[0];
-            const float w2_array_31 = w2_array[1 * w2_array_stride_1];
-            const float w1_array_32 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_33 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_34 = w2_array[2 * w2_array_stride_1];
-            const float w1_array_35 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_36 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_37 = w2_array[3 * w2_array_stride_1];
-            const float w1_array_38 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+            /* score = ((((score + (offset * 1.442695f)) + (max(0, (of_difference * (w1 / log1p(abs(c) *
+               max(abs(threshold), i + query_start))) ... */
+            const float t_27 = offset_array[0] * 1.442695f;
+            const float w1_array_29 = w1_array[0];
+            const float t_30 = fabsf(c_array[0]);
+            const float t_31 = fabsf(threshold_array[0]);
+            const float shift_array_34 = shift_array[0];
+            const float t_35 = w2_array[0] * 1.442695f;
+            const float w1_array_36 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_38 = shift_array[1 * shift_array_stride_0];
+            const float t_39 = (w2_array[1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_40 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_42 = shift_array[2 * shift_array_stride_0];
+            const float t_43 = (w2_array[2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_44 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_46 = shift_array[3 * shift_array_stride_0];
+            const float t_47 = (w2_array[3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_29 = log1p_v3(t_27 * max_nan_v3(splat_v3(t_28),
+                const vec_v3 t_32 = log1p_v3(t_30 * max_nan_v3(splat_v3(t_31),
                     __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
+                const vec_v3 t_33 = w1_array_29 / t_32;
+                const vec_v3 t_37 = w1_array_36 / t_32;
+                const vec_v3 t_41 = w1_array_40 / t_32;
+                const vec_v3 t_45 = w1_array_44 / t_32;
                 vec_v3 row_max_in = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_22 = load_v3(score + j * 64 + i);
-                    const vec_v3 of_difference_26 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                    const vec_v3 score_new40 = ((((score_22 + t_23) + ((w2_array_24 * max_nan_v3(splat_v3((float)0),
-                        ((w1_array_25 * of_difference_26) / t_29) + shift_array_30)) * 1.442695f)) + ((w2_array_31 *
-                        max_nan_v3(splat_v3((float)0), ((w1_array_32 * of_difference_26) / t_29) + shift_array_33)) *
-                        1.442695f)) + ((w2_array_34 * max_nan_v3(splat_v3((float)0),
-                        ((w1_array_35 * of_difference_26) / t_29) + shift_array_36)) * 1.442695f)) + ((w2_array_37 *
-                        max_nan_v3(splat_v3((float)0), ((w1_array_38 * of_difference_26) / t_29) + shift_array_39)) *
-                        1.442695f);
-                    store_v3(score + j * 64 + i, score_new40);
-                    row_max_in = max_v3(row_max_in, score_new40);
+                    const vec_v3 score_26 = load_v3(score + j * 64 + i);
+                    const vec_v3 of_difference_28 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_v3 score_new48 = ((((score_26 + t_27) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_28 * t_33) + shift_array_34) * t_35)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_28 * t_37) + shift_array_38) * t_39)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_28 * t_41) + shift_array_42) * t_43)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_28 * t_45) + shift_array_46) * t_47);
+                    store_v3(score + j * 64 + i, score_new48);
+                    row_max_in = max_v3(row_max_in, score_new48);
                 }
                 store_v3(row_max + i, row_max_in);
             }
@@ -5106,30 +5118,30 @@ TARGET_v3 static void softmax_fire_saved_v3(const struct call *call, int64_t tas
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_41 = load_v3(old_max + i);
-            const vec_v3 old_max_new42 = exp2_v3(old_max_41 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new42);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new42);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new42);
+            const vec_v3 old_max_49 = load_v3(old_max + i);
+            const vec_v3 old_max_new50 = exp2_v3(old_max_49 - load_v3(row_max + i));
+            store_v3(old_max + i, old_max_new50);
+            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new50);
+            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new50);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_44 = load_v3(row_max + i);
+            const vec_v3 row_max_52 = load_v3(row_max + i);
             vec_v3 row_sum_in = (vec_v3){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_43 = load_v3(score + j * 64 + i);
-                const vec_v3 score_new45 = exp2_v3(score_43 - row_max_44);
-                store_v3(score + j * 64 + i, score_new45);
-                row_sum_in += score_new45;
+                const vec_v3 score_51 = load_v3(score + j * 64 + i);
+                const vec_v3 score_new53 = exp2_v3(score_51 - row_max_52);
+                store_v3(score + j * 64 + i, score_new53);
+                row_sum_in += score_new53;
             }
             add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_46 = load_v3(row_sum + i);
-        store_v3(row_sum + i, pick_v3(row_sum_46 == 0.0f, splat_v3(0.0f),
-            (log_v3(row_sum_46) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_v3 row_sum_54 = load_v3(row_sum + i);
+        store_v3(row_sum + i, pick_v3(row_sum_54 == 0.0f, splat_v3(0.0f),
+            (log_v3(row_sum_54) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -5331,8 +5343,6 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
     float *const of_difference_3_kept = (float *)(void *)(work + 1228608); /* [65752 differences] */
     struct remembered *const of_difference_4_known = (struct remembered *)(void *)(work + 1491648);
     float *const of_difference_4_kept = (float *)(void *)(work + 1491712); /* [65752 differences] */
-    float *const of_difference_5 = (float *)(void *)(work + 589824); /* [difference_216: 216] */
-    float *const of_difference_6 = (float *)(void *)(work + 1754752); /* [difference_216: 216] */
     if (partial_0 || partial_1 || partial_2 || partial_3) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
            unit_sum_3 = 0.0f; unit_sum_3_ ... */
@@ -5527,82 +5537,101 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     }
                     extend_known(of_difference_2_known, of_difference_2_first, of_difference_2_first + 216);
                 }
-                /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-                   ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
+                /* score = exp2((((((score + (offset * 1.442695f)) + (max(0,
+                   (of_difference * (w1 / log1p(abs(c) * max(abs(threshold), i + query_st ... */
                 const float t_8 = offset_array[0] * 1.442695f;
-                const float w2_array_9 = w2_array[0];
                 const float w1_array_10 = w1_array[0];
-                const float c_array_12 = c_array[0];
-                const float t_13 = fabsf(c_array_12);
-                const float threshold_array_14 = threshold_array[0];
-                const float t_15 = fabsf(threshold_array_14);
-                const float shift_array_21 = shift_array[0];
-                const float w2_array_24 = w2_array[1 * w2_array_stride_1];
+                const float c_array_11 = c_array[0];
+                const float t_12 = fabsf(c_array_11);
+                const float threshold_array_13 = threshold_array[0];
+                const float t_14 = fabsf(threshold_array_13);
+                const float shift_array_20 = shift_array[0];
+                const float w2_array_23 = w2_array[0];
+                const float t_24 = w2_array_23 * 1.442695f;
                 const float w1_array_25 = w1_array[1 * w1_array_stride_0];
                 const float shift_array_27 = shift_array[1 * shift_array_stride_0];
-                const float w2_array_29 = w2_array[2 * w2_array_stride_1];
-                const float w1_array_30 = w1_array[2 * w1_array_stride_0];
-                const float shift_array_32 = shift_array[2 * shift_array_stride_0];
-                const float w2_array_34 = w2_array[3 * w2_array_stride_1];
-                const float w1_array_35 = w1_array[3 * w1_array_stride_0];
-                const float shift_array_37 = shift_array[3 * shift_array_stride_0];
-                const float t_46 = (c_array_12 < 0.0f) ? (-1.0f) : 1.0f;
-                const float t_52 = (threshold_array_14 < 0.0f) ? (-1.0f) : 1.0f;
+                const float w2_array_29 = w2_array[1 * w2_array_stride_1];
+                const float t_30 = w2_array_29 * 1.442695f;
+                const float w1_array_31 = w1_array[2 * w1_array_stride_0];
+                const float shift_array_33 = shift_array[2 * shift_array_stride_0];
+                const float w2_array_35 = w2_array[2 * w2_array_stride_1];
+                const float t_36 = w2_array_35 * 1.442695f;
+                const float w1_array_37 = w1_array[3 * w1_array_stride_0];
+                const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+                const float w2_array_41 = w2_array[3 * w2_array_stride_1];
+                const float t_42 = w2_array_41 * 1.442695f;
+                const float t_51 = (c_array_11 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_52 = w1_array_10 * t_51;
+                const float t_56 = w1_array_25 * t_51;
+                const float t_59 = w1_array_31 * t_51;
+                const float t_62 = w1_array_37 * t_51;
+                const float t_64 = w1_array_10 * t_12;
+                const float t_65 = (threshold_array_13 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_68 = w1_array_25 * t_12;
+                const float t_70 = w1_array_31 * t_12;
+                const float t_72 = w1_array_37 * t_12;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_16 = (i0 + i + lane_v3) + query_start;
-                    const vec_v3 t_17 = max_nan_v3(splat_v3(t_15), __builtin_convertvector(t_16, vec_v3));
-                    const vec_v3 t_18 = t_13 * t_17;
-                    const vec_v3 t_19 = log1p_v3(t_18);
-                    const vec_v3 saved_0_tile_39 = load_v3(saved_0_tile + i);
-                    const vec_v3 row_0_tile_42 = load_v3(row_0_tile + i);
-                    const vec_v3 t_47 = 1.0f + t_18;
-                    const vec_v3 t_48 = (t_46 * t_17) / t_47;
-                    const vec_v3 t_53 = (t_13 * pick_v3(t_15 < __builtin_convertvector(t_16, vec_v3), splat_v3(0.0f),
-                        splat_v3(t_52))) / t_47;
+                    const ints_v3 t_15 = (i0 + i + lane_v3) + query_start;
+                    const vec_v3 t_16 = max_nan_v3(splat_v3(t_14), __builtin_convertvector(t_15, vec_v3));
+                    const vec_v3 t_17 = t_12 * t_16;
+                    const vec_v3 t_18 = log1p_v3(t_17);
+                    const vec_v3 t_19 = w1_array_10 / t_18;
+                    const vec_v3 t_26 = w1_array_25 / t_18;
+                    const vec_v3 t_32 = w1_array_31 / t_18;
+                    const vec_v3 t_38 = w1_array_37 / t_18;
+                    const vec_v3 saved_0_tile_43 = load_v3(saved_0_tile + i);
+                    const vec_v3 row_0_tile_46 = load_v3(row_0_tile + i);
+                    const vec_v3 t_49 = 1.0f / t_18;
+                    const vec_v3 t_53 = 1.0f + t_17;
+                    const vec_v3 t_54 = ((t_52 * t_16) / t_18) / t_53;
+                    const vec_v3 t_57 = ((t_56 * t_16) / t_18) / t_53;
+                    const vec_v3 t_60 = ((t_59 * t_16) / t_18) / t_53;
+                    const vec_v3 t_63 = ((t_62 * t_16) / t_18) / t_53;
+                    const vec_v3 t_66 = pick_v3(t_14 < __builtin_convertvector(t_15, vec_v3), splat_v3(0.0f),
+                        splat_v3(t_65));
+                    const vec_v3 t_67 = ((t_64 * t_66) / t_18) / t_53;
+                    const vec_v3 t_69 = ((t_68 * t_66) / t_18) / t_53;
+                    const vec_v3 t_71 = ((t_70 * t_66) / t_18) / t_53;
+                    const vec_v3 t_73 = ((t_72 * t_66) / t_18) / t_53;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v3 score_7 = load_v3(score + j * 64 + i);
-                        const vec_v3 of_difference_11 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                        const vec_v3 t_20 = (w1_array_10 * of_difference_11) / t_19;
-                        const vec_v3 t_22 = t_20 + shift_array_21;
-                        const vec_v3 t_23 = max_nan_v3(splat_v3((float)0), t_22);
-                        const vec_v3 t_26 = (w1_array_25 * of_difference_11) / t_19;
-                        const vec_v3 t_28 = t_26 + shift_array_27;
-                        const vec_v3 t_31 = (w1_array_30 * of_difference_11) / t_19;
-                        const vec_v3 t_33 = t_31 + shift_array_32;
-                        const vec_v3 t_36 = (w1_array_35 * of_difference_11) / t_19;
-                        const vec_v3 t_38 = t_36 + shift_array_37;
-                        const vec_v3 score_new40 = exp2_v3((((((score_7 + t_8) + ((w2_array_9 * t_23) * 1.442695f)) +
-                            ((w2_array_24 * max_nan_v3(splat_v3((float)0), t_28)) * 1.442695f)) + ((w2_array_29 *
-                            max_nan_v3(splat_v3((float)0), t_33)) * 1.442695f)) + ((w2_array_34 *
-                            max_nan_v3(splat_v3((float)0), t_38)) * 1.442695f)) - saved_0_tile_39);
-                        store_v3(score + j * 64 + i, score_new40);
-                        const vec_v3 score_2_41 = load_v3(score_2 + j * 64 + i);
-                        const vec_v3 score_2_new43 = score_2_41 + row_0_tile_42;
-                        store_v3(score_2 + j * 64 + i, score_2_new43);
-                        store_v3(weight_3 + j * 64 + i, score_2_new43 * (score_new40 * 0.125f));
-                        store_v3(weight_4 + j * 64 + i, score_2_new43 * score_new40);
-                        store_v3(weight_5 + j * 64 + i, score_2_new43 * (score_new40 * t_23));
-                        const mask_v3 t_44 = (float)0 < t_22;
-                        store_v3(weight_6 + j * 64 + i, score_2_new43 * (score_new40 * (w2_array_9 * pick_v3(t_44,
-                            of_difference_11 / t_19, splat_v3(0.0f)))));
-                        const vec_v3 of_difference_2_45 = load_v3(of_difference_2 + ((i0 + i) - (j0 + j) - (i0 - j1) -
+                        const vec_v3 of_difference_9 = load_v3(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                        const vec_v3 t_21 = (of_difference_9 * t_19) + shift_array_20;
+                        const vec_v3 t_22 = max_nan_v3(splat_v3((float)0), t_21);
+                        const vec_v3 t_28 = (of_difference_9 * t_26) + shift_array_27;
+                        const vec_v3 t_34 = (of_difference_9 * t_32) + shift_array_33;
+                        const vec_v3 t_40 = (of_difference_9 * t_38) + shift_array_39;
+                        const vec_v3 score_new44 = exp2_v3((((((score_7 + t_8) + (t_22 * t_24)) +
+                            (max_nan_v3(splat_v3((float)0), t_28) * t_30)) + (max_nan_v3(splat_v3((float)0),
+                            t_34) * t_36)) + (max_nan_v3(splat_v3((float)0), t_40) * t_42)) - saved_0_tile_43);
+                        store_v3(score + j * 64 + i, score_new44);
+                        const vec_v3 score_2_45 = load_v3(score_2 + j * 64 + i);
+                        const vec_v3 score_2_new47 = score_2_45 + row_0_tile_46;
+                        store_v3(score_2 + j * 64 + i, score_2_new47);
+                        store_v3(weight_3 + j * 64 + i, score_2_new47 * (score_new44 * 0.125f));
+                        store_v3(weight_4 + j * 64 + i, score_2_new47 * score_new44);
+                        store_v3(weight_5 + j * 64 + i, score_2_new47 * (score_new44 * t_22));
+                        const mask_v3 t_48 = (float)0 < t_21;
+                        store_v3(weight_6 + j * 64 + i, score_2_new47 * (score_new44 * (w2_array_23 * pick_v3(t_48,
+                            of_difference_9 * t_49, splat_v3(0.0f)))));
+                        const vec_v3 of_difference_2_50 = load_v3(of_difference_2 + ((i0 + i) - (j0 + j) - (i0 - j1) -
                             1));
-                        const mask_v3 t_49 = (float)0 < t_28;
-                        const mask_v3 t_50 = (float)0 < t_33;
-                        const mask_v3 t_51 = (float)0 < t_38;
-                        store_v3(weight_7 + j * 64 + i, score_2_new43 * (score_new40 * ((((w2_array_9 * pick_v3(t_44,
-                            ((w1_array_10 * of_difference_2_45) - (t_20 * t_48)) / t_19,
-                            splat_v3(0.0f))) + (w2_array_24 * pick_v3(t_49,
-                            ((w1_array_25 * of_difference_2_45) - (t_26 * t_48)) / t_19,
-                            splat_v3(0.0f)))) + (w2_array_29 * pick_v3(t_50,
-                            ((w1_array_30 * of_difference_2_45) - (t_31 * t_48)) / t_19,
-                            splat_v3(0.0f)))) + (w2_array_34 * pick_v3(t_51,
-                            ((w1_array_35 * of_difference_2_45) - (t_36 * t_48)) / t_19, splat_v3(0.0f))))));
-                        store_v3(weight_8 + j * 64 + i, score_2_new43 * (score_new40 * ((((w2_array_9 * pick_v3(t_44,
-                            (-(t_20 * t_53)) / t_19, splat_v3(0.0f))) + (w2_array_24 * pick_v3(t_49,
-                            (-(t_26 * t_53)) / t_19, splat_v3(0.0f)))) + (w2_array_29 * pick_v3(t_50,
-                            (-(t_31 * t_53)) / t_19, splat_v3(0.0f)))) + (w2_array_34 * pick_v3(t_51,
-                            (-(t_36 * t_53)) / t_19, splat_v3(0.0f))))));
+                        const mask_v3 t_55 = (float)0 < t_28;
+                        const mask_v3 t_58 = (float)0 < t_34;
+                        const mask_v3 t_61 = (float)0 < t_40;
+                        store_v3(weight_7 + j * 64 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_v3(t_48,
+                            ((w1_array_10 * of_difference_2_50) - (of_difference_9 * t_54)) * t_49,
+                            splat_v3(0.0f))) + (w2_array_29 * pick_v3(t_55,
+                            ((w1_array_25 * of_difference_2_50) - (of_difference_9 * t_57)) * t_49,
+                            splat_v3(0.0f)))) + (w2_array_35 * pick_v3(t_58,
+                            ((w1_array_31 * of_difference_2_50) - (of_difference_9 * t_60)) * t_49,
+                            splat_v3(0.0f)))) + (w2_array_41 * pick_v3(t_61,
+                            ((w1_array_37 * of_difference_2_50) - (of_difference_9 * t_63)) * t_49, splat_v3(0.0f))))));
+                        store_v3(weight_8 + j * 64 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_v3(t_48,
+                            (-(of_difference_9 * t_67)) * t_49, splat_v3(0.0f))) + (w2_array_29 * pick_v3(t_55,
+                            (-(of_difference_9 * t_69)) * t_49, splat_v3(0.0f)))) + (w2_array_35 * pick_v3(t_58,
+                            (-(of_difference_9 * t_71)) * t_49, splat_v3(0.0f)))) + (w2_array_41 * pick_v3(t_61,
+                            (-(of_difference_9 * t_73)) * t_49, splat_v3(0.0f))))));
                     }
                 }
                 /* the elements of of_difference_3 that this thread has for the head */
@@ -5611,26 +5640,77 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     of_difference_3_first + 216, 1 - n_k, n_q + n_k + 216, 65536);
                 float *const of_difference_3 = of_difference_3_kept + (of_difference_3_first -
                     of_difference_3_known->base);
-                if (partial_14) {
+                if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
+                    partial_14) {
                     for (int above = 0; above < 2; above++) { /* the differences below the known ones,
                         and those above */
                         const int64_t difference_2160 = above ? of_difference_3_known->to - of_difference_3_first : 0;
                         const int64_t difference_2161 = above ? 216 : of_difference_3_known->from -
                             of_difference_3_first;
                         if (difference_2160 >= difference_2161) continue;
-                        /* of_difference_3 = w1 * log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1)
-                           * 1.0f)) */
-                        const float w1_array_54 = w1_array[0];
-                        const float t_55 = fabsf(c_array[0]);
-                        const int64_t t_56 = i0 - j1;
+                        /* of_difference_3 = log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) *
+                           1.0f)) */
+                        const float t_74 = fabsf(c_array[0]);
+                        const int64_t t_75 = i0 - j1;
                         for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
                             difference_216 += 8) {
-                            store_v3(of_difference_3 + difference_216, w1_array_54 * log1p_v3(t_55 *
-                                (__builtin_convertvector((((difference_216 + lane_v3) + t_56) + query_start) + 1,
+                            store_v3(of_difference_3 + difference_216, log1p_v3(t_74 *
+                                (__builtin_convertvector((((difference_216 + lane_v3) + t_75) + query_start) + 1,
                                 vec_v3) * 1.0f)));
                         }
                     }
                     extend_known(of_difference_3_known, of_difference_3_first, of_difference_3_first + 216);
+                    /* weight_9 = score_2 * (score * (w2 * select(0 < ((of_difference_3 * (w1 / log1p(abs(c) *
+                       max(abs(threshold), i + query_start))))  ... */
+                    const float w2_array_78 = w2_array[0];
+                    const float w1_array_80 = w1_array[0];
+                    const float t_81 = fabsf(c_array[0]);
+                    const float t_82 = fabsf(threshold_array[0]);
+                    const float shift_array_85 = shift_array[0];
+                    const float w1_array_86 = w1_array[1 * w1_array_stride_0];
+                    const float shift_array_88 = shift_array[1 * shift_array_stride_0];
+                    const float w2_array_90 = w2_array[1 * w2_array_stride_1];
+                    const float w1_array_94 = w1_array[2 * w1_array_stride_0];
+                    const float shift_array_96 = shift_array[2 * shift_array_stride_0];
+                    const float w2_array_98 = w2_array[2 * w2_array_stride_1];
+                    const float w1_array_100 = w1_array[3 * w1_array_stride_0];
+                    const float shift_array_102 = shift_array[3 * shift_array_stride_0];
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 t_83 = log1p_v3(t_81 * max_nan_v3(splat_v3(t_82),
+                            __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
+                        const vec_v3 t_84 = w1_array_80 / t_83;
+                        const vec_v3 t_87 = w1_array_86 / t_83;
+                        const vec_v3 t_92 = 1.0f / t_83;
+                        const vec_v3 t_95 = w1_array_94 / t_83;
+                        const vec_v3 t_101 = w1_array_100 / t_83;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_v3 score_2_76 = load_v3(score_2 + j * 64 + i);
+                            const vec_v3 score_77 = load_v3(score + j * 64 + i);
+                            const vec_v3 of_difference_3_79 = load_v3(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1)
+                                - 1));
+                            store_v3(weight_9 + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_v3((float)0 <
+                                ((of_difference_3_79 * t_84) + shift_array_85), splat_v3(1.0f), splat_v3(0.0f)))));
+                            const vec_v3 t_89 = (of_difference_3_79 * t_87) + shift_array_88;
+                            store_v3(weight_10 + j * 64 + i, score_2_76 * (score_77 * max_nan_v3(splat_v3((float)0),
+                                t_89)));
+                            const mask_v3 t_91 = (float)0 < t_89;
+                            const vec_v3 t_93 = of_difference_3_79 * t_92;
+                            store_v3(weight_11 + j * 64 + i, score_2_76 * (score_77 * (w2_array_90 * pick_v3(t_91, t_93,
+                                splat_v3(0.0f)))));
+                            store_v3(weight_12 + j * 64 + i, score_2_76 * (score_77 * (w2_array_90 * pick_v3(t_91,
+                                splat_v3(1.0f), splat_v3(0.0f)))));
+                            const vec_v3 t_97 = (of_difference_3_79 * t_95) + shift_array_96;
+                            store_v3(weight_13 + j * 64 + i, score_2_76 * (score_77 * max_nan_v3(splat_v3((float)0),
+                                t_97)));
+                            const mask_v3 t_99 = (float)0 < t_97;
+                            store_v3(weight_14 + j * 64 + i, score_2_76 * (score_77 * (w2_array_98 * pick_v3(t_99, t_93,
+                                splat_v3(0.0f)))));
+                            store_v3(weight_15 + j * 64 + i, score_2_76 * (score_77 * (w2_array_98 * pick_v3(t_99,
+                                splat_v3(1.0f), splat_v3(0.0f)))));
+                            store_v3(weight_16 + j * 64 + i, score_2_76 * (score_77 * max_nan_v3(splat_v3((float)0),
+                                (of_difference_3_79 * t_101) + shift_array_102)));
+                        }
+                    }
                 }
                 /* the elements of of_difference_4 that this thread has for the head */
                 const int64_t of_difference_4_first = i0 - j1 + 1;
@@ -5638,117 +5718,46 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     of_difference_4_first + 216, 1 - n_k, n_q + n_k + 216, 65536);
                 float *const of_difference_4 = of_difference_4_kept + (of_difference_4_first -
                     of_difference_4_known->base);
-                if (partial_3 || partial_7 || partial_13) {
+                if (partial_5 || partial_11) {
                     for (int above = 0; above < 2; above++) { /* the differences below the known ones,
                         and those above */
                         const int64_t difference_2160 = above ? of_difference_4_known->to - of_difference_4_first : 0;
                         const int64_t difference_2161 = above ? 216 : of_difference_4_known->from -
                             of_difference_4_first;
                         if (difference_2160 >= difference_2161) continue;
-                        /* of_difference_4 = w1 * log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1)
-                           * 1.0f)) */
-                        const float w1_array_57 = w1_array[1 * w1_array_stride_0];
-                        const float t_58 = fabsf(c_array[0]);
-                        const int64_t t_59 = i0 - j1;
+                        /* of_difference_4 = log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) *
+                           1.0f)) */
+                        const float t_103 = fabsf(c_array[0]);
+                        const int64_t t_104 = i0 - j1;
                         for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
                             difference_216 += 8) {
-                            store_v3(of_difference_4 + difference_216, w1_array_57 * log1p_v3(t_58 *
-                                (__builtin_convertvector((((difference_216 + lane_v3) + t_59) + query_start) + 1,
+                            store_v3(of_difference_4 + difference_216, log1p_v3(t_103 *
+                                (__builtin_convertvector((((difference_216 + lane_v3) + t_104) + query_start) + 1,
                                 vec_v3) * 1.0f)));
                         }
                     }
                     extend_known(of_difference_4_known, of_difference_4_first, of_difference_4_first + 216);
-                }
-                if (partial_1 || partial_2 || partial_6 || partial_7 || partial_12) {
-                    /* of_difference_5 = log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) * 1.0f))
-                       */
-                    const float t_60 = fabsf(c_array[0]);
-                    const int64_t t_61 = i0 - j1;
-                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
-                        store_v3(of_difference_5 + difference_216, log1p_v3(t_60 *
-                            (__builtin_convertvector((((difference_216 + lane_v3) + t_61) + query_start) + 1,
-                            vec_v3) * 1.0f)));
-                    }
-                }
-                if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
-                    partial_14) {
-                    /* weight_9 = score_2 * (score * (w2 * select(0 < ((of_difference_3 / log1p(abs(c) *
-                       max(abs(threshold), i + query_start))) + shift ... */
-                    const float w2_array_64 = w2_array[0];
-                    const float t_65 = fabsf(c_array[0]);
-                    const float t_66 = fabsf(threshold_array[0]);
-                    const float shift_array_68 = shift_array[0];
-                    const float shift_array_69 = shift_array[1 * shift_array_stride_0];
-                    const float w2_array_71 = w2_array[1 * w2_array_stride_1];
-                    const float w1_array_75 = w1_array[2 * w1_array_stride_0];
-                    const float shift_array_76 = shift_array[2 * shift_array_stride_0];
-                    const float w2_array_78 = w2_array[2 * w2_array_stride_1];
-                    const float w1_array_80 = w1_array[3 * w1_array_stride_0];
-                    const float shift_array_81 = shift_array[3 * shift_array_stride_0];
+                    /* weight_17 = score_2 * (score * (w2 * select(0 < ((of_difference_4 * (w1 / log1p(abs(c) *
+                       max(abs(threshold), i + query_start)))) ... */
+                    const float w2_array_107 = w2_array[3 * w2_array_stride_1];
+                    const float w1_array_109 = w1_array[3 * w1_array_stride_0];
+                    const float t_110 = fabsf(c_array[0]);
+                    const float t_111 = fabsf(threshold_array[0]);
+                    const float shift_array_114 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 t_67 = log1p_v3(t_65 * max_nan_v3(splat_v3(t_66),
+                        const vec_v3 t_112 = log1p_v3(t_110 * max_nan_v3(splat_v3(t_111),
                             __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
+                        const vec_v3 t_113 = w1_array_109 / t_112;
+                        const vec_v3 t_116 = 1.0f / t_112;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_2_62 = load_v3(score_2 + j * 64 + i);
-                            const vec_v3 score_63 = load_v3(score + j * 64 + i);
-                            store_v3(weight_9 + j * 64 + i, score_2_62 * (score_63 * (w2_array_64 * pick_v3((float)0 <
-                                ((load_v3(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) / t_67) +
-                                shift_array_68), splat_v3(1.0f), splat_v3(0.0f)))));
-                            const vec_v3 t_70 = (load_v3(of_difference_4 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) /
-                                t_67) + shift_array_69;
-                            store_v3(weight_10 + j * 64 + i, score_2_62 * (score_63 * max_nan_v3(splat_v3((float)0),
-                                t_70)));
-                            const mask_v3 t_72 = (float)0 < t_70;
-                            const vec_v3 of_difference_5_73 = load_v3(of_difference_5 + ((i0 + i) - (j0 + j) - (i0 - j1)
-                                - 1));
-                            const vec_v3 t_74 = of_difference_5_73 / t_67;
-                            store_v3(weight_11 + j * 64 + i, score_2_62 * (score_63 * (w2_array_71 * pick_v3(t_72, t_74,
-                                splat_v3(0.0f)))));
-                            store_v3(weight_12 + j * 64 + i, score_2_62 * (score_63 * (w2_array_71 * pick_v3(t_72,
-                                splat_v3(1.0f), splat_v3(0.0f)))));
-                            const vec_v3 t_77 = ((w1_array_75 * of_difference_5_73) / t_67) + shift_array_76;
-                            store_v3(weight_13 + j * 64 + i, score_2_62 * (score_63 * max_nan_v3(splat_v3((float)0),
-                                t_77)));
-                            const mask_v3 t_79 = (float)0 < t_77;
-                            store_v3(weight_14 + j * 64 + i, score_2_62 * (score_63 * (w2_array_78 * pick_v3(t_79, t_74,
-                                splat_v3(0.0f)))));
-                            store_v3(weight_15 + j * 64 + i, score_2_62 * (score_63 * (w2_array_78 * pick_v3(t_79,
-                                splat_v3(1.0f), splat_v3(0.0f)))));
-                            store_v3(weight_16 + j * 64 + i, score_2_62 * (score_63 * max_nan_v3(splat_v3((float)0),
-                                ((w1_array_80 * of_difference_5_73) / t_67) + shift_array_81)));
-                        }
-                    }
-                }
-                if (partial_5 || partial_11) {
-                    /* of_difference_6 = log1p(abs(c) * ((((difference_216 + (lo() - hi())) + query_start) + 1) * 1.0f))
-                       */
-                    const float t_82 = fabsf(c_array[0]);
-                    const int64_t t_83 = i0 - j1;
-                    for (int64_t difference_216 = 0; difference_216 < 216; difference_216 += 8) {
-                        store_v3(of_difference_6 + difference_216, log1p_v3(t_82 *
-                            (__builtin_convertvector((((difference_216 + lane_v3) + t_83) + query_start) + 1,
-                            vec_v3) * 1.0f)));
-                    }
-                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * of_difference_6) / log1p(abs(c) *
-                       max(abs(threshold), i + query_start))) ... */
-                    const float w2_array_86 = w2_array[3 * w2_array_stride_1];
-                    const float w1_array_87 = w1_array[3 * w1_array_stride_0];
-                    const float t_89 = fabsf(c_array[0]);
-                    const float t_90 = fabsf(threshold_array[0]);
-                    const float shift_array_92 = shift_array[3 * shift_array_stride_0];
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 t_91 = log1p_v3(t_89 * max_nan_v3(splat_v3(t_90),
-                            __builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3)));
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_v3 score_2_84 = load_v3(score_2 + j * 64 + i);
-                            const vec_v3 score_85 = load_v3(score + j * 64 + i);
-                            const vec_v3 of_difference_6_88 = load_v3(of_difference_6 + ((i0 + i) - (j0 + j) - (i0 - j1)
-                                - 1));
-                            const mask_v3 t_93 = (float)0 < (((w1_array_87 * of_difference_6_88) / t_91) +
-                                shift_array_92);
-                            store_v3(weight_17 + j * 64 + i, score_2_84 * (score_85 * (w2_array_86 * pick_v3(t_93,
-                                of_difference_6_88 / t_91, splat_v3(0.0f)))));
-                            store_v3(score + j * 64 + i, score_2_84 * (score_85 * (w2_array_86 * pick_v3(t_93,
+                            const vec_v3 score_2_105 = load_v3(score_2 + j * 64 + i);
+                            const vec_v3 score_106 = load_v3(score + j * 64 + i);
+                            const vec_v3 of_difference_4_108 = load_v3(of_difference_4 + ((i0 + i) - (j0 + j) - (i0 -
+                                j1) - 1));
+                            const mask_v3 t_115 = (float)0 < ((of_difference_4_108 * t_113) + shift_array_114);
+                            store_v3(weight_17 + j * 64 + i, score_2_105 * (score_106 * (w2_array_107 * pick_v3(t_115,
+                                of_difference_4_108 * t_116, splat_v3(0.0f)))));
+                            store_v3(score + j * 64 + i, score_2_105 * (score_106 * (w2_array_107 * pick_v3(t_115,
                                 splat_v3(1.0f), splat_v3(0.0f)))));
                         }
                     }
@@ -5757,9 +5766,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (dq) {
                         /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_94 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_117 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_94,
+                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_117,
                                     mask_v3), load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5789,9 +5798,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_0) {
                         /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_95 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_118 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_4 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_95,
+                                store_v3(weight_4 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_118,
                                     mask_v3), load_v3(weight_4 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5818,9 +5827,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_1) {
                         /* weight_16 = select(j <= (i + query_start), weight_16, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_96 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_119 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_16 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_96,
+                                store_v3(weight_16 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_119,
                                     mask_v3), load_v3(weight_16 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5847,9 +5856,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_2) {
                         /* weight_13 = select(j <= (i + query_start), weight_13, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_97 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_120 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_13 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_97,
+                                store_v3(weight_13 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_120,
                                     mask_v3), load_v3(weight_13 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5876,9 +5885,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_3) {
                         /* weight_10 = select(j <= (i + query_start), weight_10, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_98 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_121 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_10 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_98,
+                                store_v3(weight_10 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_121,
                                     mask_v3), load_v3(weight_10 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5905,9 +5914,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_4) {
                         /* weight_5 = select(j <= (i + query_start), weight_5, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_99 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_122 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_5 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_99,
+                                store_v3(weight_5 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_122,
                                     mask_v3), load_v3(weight_5 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5934,9 +5943,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_5) {
                         /* weight_17 = select(j <= (i + query_start), weight_17, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_100 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_123 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_17 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_100,
+                                store_v3(weight_17 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_123,
                                     mask_v3), load_v3(weight_17 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5963,9 +5972,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_6) {
                         /* weight_14 = select(j <= (i + query_start), weight_14, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_101 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_124 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_14 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_101,
+                                store_v3(weight_14 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_124,
                                     mask_v3), load_v3(weight_14 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -5992,9 +6001,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_7) {
                         /* weight_11 = select(j <= (i + query_start), weight_11, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_102 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_125 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_11 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_102,
+                                store_v3(weight_11 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_125,
                                     mask_v3), load_v3(weight_11 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -6021,9 +6030,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_8) {
                         /* weight_6 = select(j <= (i + query_start), weight_6, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_103 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_126 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_6 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_103,
+                                store_v3(weight_6 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_126,
                                     mask_v3), load_v3(weight_6 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -6050,9 +6059,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_9) {
                         /* weight_7 = select(j <= (i + query_start), weight_7, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_104 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_127 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_7 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_104,
+                                store_v3(weight_7 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_127,
                                     mask_v3), load_v3(weight_7 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -6079,9 +6088,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_10) {
                         /* weight_8 = select(j <= (i + query_start), weight_8, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_105 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_128 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_8 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_105,
+                                store_v3(weight_8 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_128,
                                     mask_v3), load_v3(weight_8 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -6108,9 +6117,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_11) {
                         /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_106 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_129 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_106,
+                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_129,
                                     mask_v3), load_v3(score + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -6137,9 +6146,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_12) {
                         /* weight_15 = select(j <= (i + query_start), weight_15, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_107 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_130 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_15 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_107,
+                                store_v3(weight_15 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_130,
                                     mask_v3), load_v3(weight_15 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -6166,9 +6175,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_13) {
                         /* weight_12 = select(j <= (i + query_start), weight_12, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_108 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_131 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_12 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_108,
+                                store_v3(weight_12 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_131,
                                     mask_v3), load_v3(weight_12 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -6195,9 +6204,9 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                     if (partial_14) {
                         /* weight_9 = select(j <= (i + query_start), weight_9, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_109 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_132 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_9 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_109,
+                                store_v3(weight_9 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_132,
                                     mask_v3), load_v3(weight_9 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -6236,8 +6245,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_110 = load_v3(row_sum + i);
-                        const vec_v3 term = row_sum_110;
+                        const vec_v3 row_sum_133 = load_v3(row_sum + i);
+                        const vec_v3 term = row_sum_133;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6252,8 +6261,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_2_111 = load_v3(row_sum_2 + i);
-                        const vec_v3 term = row_sum_2_111;
+                        const vec_v3 row_sum_2_134 = load_v3(row_sum_2 + i);
+                        const vec_v3 term = row_sum_2_134;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6268,8 +6277,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_3_112 = load_v3(row_sum_3 + i);
-                        const vec_v3 term = row_sum_3_112;
+                        const vec_v3 row_sum_3_135 = load_v3(row_sum_3 + i);
+                        const vec_v3 term = row_sum_3_135;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6284,8 +6293,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_4_113 = load_v3(row_sum_4 + i);
-                        const vec_v3 term = row_sum_4_113;
+                        const vec_v3 row_sum_4_136 = load_v3(row_sum_4 + i);
+                        const vec_v3 term = row_sum_4_136;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6300,8 +6309,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_5_114 = load_v3(row_sum_5 + i);
-                        const vec_v3 term = row_sum_5_114;
+                        const vec_v3 row_sum_5_137 = load_v3(row_sum_5 + i);
+                        const vec_v3 term = row_sum_5_137;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6316,8 +6325,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_6_115 = load_v3(row_sum_6 + i);
-                        const vec_v3 term = row_sum_6_115;
+                        const vec_v3 row_sum_6_138 = load_v3(row_sum_6 + i);
+                        const vec_v3 term = row_sum_6_138;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6332,8 +6341,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_7_116 = load_v3(row_sum_7 + i);
-                        const vec_v3 term = row_sum_7_116;
+                        const vec_v3 row_sum_7_139 = load_v3(row_sum_7 + i);
+                        const vec_v3 term = row_sum_7_139;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6348,8 +6357,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_8_117 = load_v3(row_sum_8 + i);
-                        const vec_v3 term = row_sum_8_117;
+                        const vec_v3 row_sum_8_140 = load_v3(row_sum_8 + i);
+                        const vec_v3 term = row_sum_8_140;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6364,8 +6373,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_9_118 = load_v3(row_sum_9 + i);
-                        const vec_v3 term = row_sum_9_118;
+                        const vec_v3 row_sum_9_141 = load_v3(row_sum_9 + i);
+                        const vec_v3 term = row_sum_9_141;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6380,8 +6389,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_10_119 = load_v3(row_sum_10 + i);
-                        const vec_v3 term = row_sum_10_119;
+                        const vec_v3 row_sum_10_142 = load_v3(row_sum_10 + i);
+                        const vec_v3 term = row_sum_10_142;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6396,8 +6405,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_11_120 = load_v3(row_sum_11 + i);
-                        const vec_v3 term = row_sum_11_120;
+                        const vec_v3 row_sum_11_143 = load_v3(row_sum_11 + i);
+                        const vec_v3 term = row_sum_11_143;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6412,8 +6421,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_12_121 = load_v3(row_sum_12 + i);
-                        const vec_v3 term = row_sum_12_121;
+                        const vec_v3 row_sum_12_144 = load_v3(row_sum_12 + i);
+                        const vec_v3 term = row_sum_12_144;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6428,8 +6437,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_13_122 = load_v3(row_sum_13 + i);
-                        const vec_v3 term = row_sum_13_122;
+                        const vec_v3 row_sum_13_145 = load_v3(row_sum_13 + i);
+                        const vec_v3 term = row_sum_13_145;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6444,8 +6453,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_14_123 = load_v3(row_sum_14 + i);
-                        const vec_v3 term = row_sum_14_123;
+                        const vec_v3 row_sum_14_146 = load_v3(row_sum_14 + i);
+                        const vec_v3 term = row_sum_14_146;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6460,8 +6469,8 @@ TARGET_v3 static void softmax_fire_dq_sums1_v3(const struct call *call, int64_t 
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_15_124 = load_v3(row_sum_15 + i);
-                        const vec_v3 term = row_sum_15_124;
+                        const vec_v3 row_sum_15_147 = load_v3(row_sum_15 + i);
+                        const vec_v3 term = row_sum_15_147;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -6665,36 +6674,35 @@ TARGET_v3 static void softmax_fire_dk_dv_v3(const struct call *call, int64_t tas
                 }
             }
             extend_known(of_difference_known, of_difference_first, of_difference_first + 360);
-            /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
+            /* score = exp2((((((score + (offset * 1.442695f)) + (max(0,
+               (of_difference * (w1 / log1p(abs(c) * max(abs(threshold), i + query_st ... */
             const float t_2 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
-            const float w2_array_3 = w2_array[m * w2_array_stride_0];
             const float w1_array_4 = w1_array[0];
-            const float t_6 = fabsf(c_array[0]);
-            const float t_7 = fabsf(threshold_array[0]);
-            const float shift_array_10 = shift_array[0];
-            const float w2_array_11 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
-            const float w1_array_12 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_13 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_14 = w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1];
-            const float w1_array_15 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_16 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_17 = w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1];
-            const float w1_array_18 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_19 = shift_array[3 * shift_array_stride_0];
+            const float t_5 = fabsf(c_array[0]);
+            const float t_6 = fabsf(threshold_array[0]);
+            const float shift_array_9 = shift_array[0];
+            const float t_10 = (w2_array[m * w2_array_stride_0]) * 1.442695f;
+            const float w1_array_11 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_12 = shift_array[1 * shift_array_stride_0];
+            const float t_13 = (w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_14 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_15 = shift_array[2 * shift_array_stride_0];
+            const float t_16 = (w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_17 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_18 = shift_array[3 * shift_array_stride_0];
+            const float t_19 = (w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v3 of_difference_5 = load_v3(of_difference + ((j0 + j) - (i0 + i) - (j0 - i1) - 1));
-                    const float t_8 = (float)((i0 + i) + query_start);
-                    const float t_9 = log1pf(t_6 * (t_7 > t_8 || t_7 != t_7 ? t_7 : t_8));
-                    store_v3(score + i * 64 + j, exp2_v3((((((load_v3(score + i * 64 + j) + t_2) + ((w2_array_3 *
-                        max_nan_v3(splat_v3((float)0), ((w1_array_4 * of_difference_5) / t_9) + shift_array_10)) *
-                        1.442695f)) + ((w2_array_11 * max_nan_v3(splat_v3((float)0),
-                        ((w1_array_12 * of_difference_5) / t_9) + shift_array_13)) * 1.442695f)) + ((w2_array_14 *
-                        max_nan_v3(splat_v3((float)0), ((w1_array_15 * of_difference_5) / t_9) + shift_array_16)) *
-                        1.442695f)) + ((w2_array_17 * max_nan_v3(splat_v3((float)0),
-                        ((w1_array_18 * of_difference_5) / t_9) + shift_array_19)) * 1.442695f)) - (saved_0[m *
-                        saved_0_head + (i0 + i)])));
+                    const vec_v3 of_difference_3 = load_v3(of_difference + ((j0 + j) - (i0 + i) - (j0 - i1) - 1));
+                    const float t_7 = (float)((i0 + i) + query_start);
+                    const float t_8 = log1pf(t_5 * (t_6 > t_7 || t_6 != t_6 ? t_6 : t_7));
+                    store_v3(score + i * 64 + j, exp2_v3((((((load_v3(score + i * 64 + j) + t_2) +
+                        (max_nan_v3(splat_v3((float)0), (of_difference_3 * (w1_array_4 / t_8)) + shift_array_9) * t_10))
+                        + (max_nan_v3(splat_v3((float)0), (of_difference_3 * (w1_array_11 / t_8)) + shift_array_12) *
+                        t_13)) + (max_nan_v3(splat_v3((float)0), (of_difference_3 * (w1_array_14 / t_8)) +
+                        shift_array_15) * t_16)) + (max_nan_v3(splat_v3((float)0),
+                        (of_difference_3 * (w1_array_17 / t_8)) + shift_array_18) * t_19)) - (saved_0[m * saved_0_head +
+                        (i0 + i)])));
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
@@ -7984,79 +7992,82 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
             store_any(old_max + i, load_any(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) *  ... */
+            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + (max(0,
+               (of_difference * (w1 / log1p(abs(c) * max(abs ... */
             const float t_4 = offset_array[0] * 1.442695f;
-            const float w2_array_5 = w2_array[0];
             const float w1_array_6 = w1_array[0];
-            const float t_8 = fabsf(c_array[0]);
-            const float t_9 = fabsf(threshold_array[0]);
+            const float t_7 = fabsf(c_array[0]);
+            const float t_8 = fabsf(threshold_array[0]);
             const float shift_array_11 = shift_array[0];
-            const float w2_array_12 = w2_array[1 * w2_array_stride_1];
+            const float t_12 = w2_array[0] * 1.442695f;
             const float w1_array_13 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_15 = w2_array[2 * w2_array_stride_1];
-            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_18 = w2_array[3 * w2_array_stride_1];
-            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
+            const float shift_array_15 = shift_array[1 * shift_array_stride_0];
+            const float t_16 = (w2_array[1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_17 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_19 = shift_array[2 * shift_array_stride_0];
+            const float t_20 = (w2_array[2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_21 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_23 = shift_array[3 * shift_array_stride_0];
+            const float t_24 = (w2_array[3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_2 = (i0 + i + lane_any) + query_start;
-                const vec_any t_10 = log1p_any(t_8 * max_nan_any(splat_any(t_9), __builtin_convertvector(t_2,
-                    vec_any)));
+                const vec_any t_9 = log1p_any(t_7 * max_nan_any(splat_any(t_8), __builtin_convertvector(t_2, vec_any)));
+                const vec_any t_10 = w1_array_6 / t_9;
+                const vec_any t_14 = w1_array_13 / t_9;
+                const vec_any t_18 = w1_array_17 / t_9;
+                const vec_any t_22 = w1_array_21 / t_9;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const vec_any score_3 = load_any(score + j * 64 + i);
-                    const vec_any of_difference_7 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                    const vec_any score_new21 = pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
-                        ((((score_3 + t_4) + ((w2_array_5 * max_nan_any(splat_any((float)0),
-                        ((w1_array_6 * of_difference_7) / t_10) + shift_array_11)) * 1.442695f)) + ((w2_array_12 *
-                        max_nan_any(splat_any((float)0), ((w1_array_13 * of_difference_7) / t_10) + shift_array_14)) *
-                        1.442695f)) + ((w2_array_15 * max_nan_any(splat_any((float)0),
-                        ((w1_array_16 * of_difference_7) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
-                        max_nan_any(splat_any((float)0), ((w1_array_19 * of_difference_7) / t_10) + shift_array_20)) *
-                        1.442695f), splat_any(-INFINITY));
-                    store_any(score + j * 64 + i, score_new21);
-                    row_max_in = max_any(row_max_in, score_new21);
+                    const vec_any of_difference_5 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_any score_new25 = pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
+                        ((((score_3 + t_4) + (max_nan_any(splat_any((float)0),
+                        (of_difference_5 * t_10) + shift_array_11) * t_12)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_5 * t_14) + shift_array_15) * t_16)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_5 * t_18) + shift_array_19) * t_20)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_5 * t_22) + shift_array_23) * t_24), splat_any(-INFINITY));
+                    store_any(score + j * 64 + i, score_new25);
+                    row_max_in = max_any(row_max_in, score_new25);
                 }
                 store_any(row_max + i, row_max_in);
             }
         }
         if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
-            const float t_23 = offset_array[0] * 1.442695f;
-            const float w2_array_24 = w2_array[0];
-            const float w1_array_25 = w1_array[0];
-            const float t_27 = fabsf(c_array[0]);
-            const float t_28 = fabsf(threshold_array[0]);
-            const float shift_array_30 = shift_array[0];
-            const float w2_array_31 = w2_array[1 * w2_array_stride_1];
-            const float w1_array_32 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_33 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_34 = w2_array[2 * w2_array_stride_1];
-            const float w1_array_35 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_36 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_37 = w2_array[3 * w2_array_stride_1];
-            const float w1_array_38 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+            /* score = ((((score + (offset * 1.442695f)) + (max(0, (of_difference * (w1 / log1p(abs(c) *
+               max(abs(threshold), i + query_start))) ... */
+            const float t_27 = offset_array[0] * 1.442695f;
+            const float w1_array_29 = w1_array[0];
+            const float t_30 = fabsf(c_array[0]);
+            const float t_31 = fabsf(threshold_array[0]);
+            const float shift_array_34 = shift_array[0];
+            const float t_35 = w2_array[0] * 1.442695f;
+            const float w1_array_36 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_38 = shift_array[1 * shift_array_stride_0];
+            const float t_39 = (w2_array[1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_40 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_42 = shift_array[2 * shift_array_stride_0];
+            const float t_43 = (w2_array[2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_44 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_46 = shift_array[3 * shift_array_stride_0];
+            const float t_47 = (w2_array[3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_29 = log1p_any(t_27 * max_nan_any(splat_any(t_28),
+                const vec_any t_32 = log1p_any(t_30 * max_nan_any(splat_any(t_31),
                     __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
+                const vec_any t_33 = w1_array_29 / t_32;
+                const vec_any t_37 = w1_array_36 / t_32;
+                const vec_any t_41 = w1_array_40 / t_32;
+                const vec_any t_45 = w1_array_44 / t_32;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_22 = load_any(score + j * 64 + i);
-                    const vec_any of_difference_26 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                    const vec_any score_new40 = ((((score_22 + t_23) + ((w2_array_24 * max_nan_any(splat_any((float)0),
-                        ((w1_array_25 * of_difference_26) / t_29) + shift_array_30)) * 1.442695f)) + ((w2_array_31 *
-                        max_nan_any(splat_any((float)0), ((w1_array_32 * of_difference_26) / t_29) + shift_array_33)) *
-                        1.442695f)) + ((w2_array_34 * max_nan_any(splat_any((float)0),
-                        ((w1_array_35 * of_difference_26) / t_29) + shift_array_36)) * 1.442695f)) + ((w2_array_37 *
-                        max_nan_any(splat_any((float)0), ((w1_array_38 * of_difference_26) / t_29) + shift_array_39)) *
-                        1.442695f);
-                    store_any(score + j * 64 + i, score_new40);
-                    row_max_in = max_any(row_max_in, score_new40);
+                    const vec_any score_26 = load_any(score + j * 64 + i);
+                    const vec_any of_difference_28 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_any score_new48 = ((((score_26 + t_27) + (max_nan_any(splat_any((float)0),
+                        (of_difference_28 * t_33) + shift_array_34) * t_35)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_28 * t_37) + shift_array_38) * t_39)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_28 * t_41) + shift_array_42) * t_43)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_28 * t_45) + shift_array_46) * t_47);
+                    store_any(score + j * 64 + i, score_new48);
+                    row_max_in = max_any(row_max_in, score_new48);
                 }
                 store_any(row_max + i, row_max_in);
             }
@@ -8064,21 +8075,21 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_41 = load_any(old_max + i);
-            const vec_any old_max_new42 = exp2_any(old_max_41 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new42);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new42);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new42);
+            const vec_any old_max_49 = load_any(old_max + i);
+            const vec_any old_max_new50 = exp2_any(old_max_49 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new50);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new50);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new50);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_44 = load_any(row_max + i);
+            const vec_any row_max_52 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_43 = load_any(score + j * 64 + i);
-                const vec_any score_new45 = exp2_any(score_43 - row_max_44);
-                store_any(score + j * 64 + i, score_new45);
-                row_sum_in += score_new45;
+                const vec_any score_51 = load_any(score + j * 64 + i);
+                const vec_any score_new53 = exp2_any(score_51 - row_max_52);
+                store_any(score + j * 64 + i, score_new53);
+                row_sum_in += score_new53;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
@@ -8100,18 +8111,18 @@ static void softmax_fire_rows_any(const struct call *call, int64_t task, unsigne
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_46 = load_any(row_sum + i);
-        const mask_any t_47 = row_sum_46 == 0.0f;
+        const vec_any row_sum_54 = load_any(row_sum + i);
+        const mask_any t_55 = row_sum_54 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 64 + i, pick_any(t_47, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_46));
+            store_any(sum + e * 64 + i, pick_any(t_55, splat_any(0.0f), load_any(sum + e * 64 + i) / row_sum_54));
         }
     }
     if (saved_0) {
         /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_48 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_48 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_48) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+            const vec_any row_sum_56 = load_any(row_sum + i);
+            store_any(row_sum + i, pick_any(row_sum_56 == 0.0f, splat_any(0.0f),
+                (log_any(row_sum_56) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
         }
     }
     /* out = sum, transposed back */
@@ -8234,10 +8245,10 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-           ((w1 * log1p(abs(c) * ((((r % n_q) + query_start) - j) * 1.0f))) / log ... */
-        const float w1_array_0 = w1_array[0];
-        const float t_1 = fabsf(c_array[0]);
+        /* score = ((((score + (offset * 1.442695f)) + (max(0, (log1p(abs(c) * ((((r % n_q) + query_start) - j) * 1.0f))
+           * (w1 / log1p(abs( ... */
+        const float t_0 = fabsf(c_array[0]);
+        const float w1_array_4 = w1_array[0];
         const float t_5 = fabsf(threshold_array[0]);
         const float shift_array_8 = shift_array[0];
         const float w1_array_9 = w1_array[1 * w1_array_stride_0];
@@ -8247,21 +8258,21 @@ APART void softmax_fire_few_keys_any(const struct call *call, int64_t task, cons
         const float w1_array_13 = w1_array[3 * w1_array_stride_0];
         const float shift_array_14 = shift_array[3 * shift_array_stride_0];
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_3 = j0 + j + lane_any;
+            const ints_any t_2 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_2 = (r % n_q) + query_start;
-                const vec_any t_4 = log1p_any(t_1 * (__builtin_convertvector(t_2 - t_3, vec_any) * 1.0f));
-                const float t_6 = (float)t_2;
-                const float t_7 = log1pf(t_1 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
+                const int64_t t_1 = (r % n_q) + query_start;
+                const vec_any t_3 = log1p_any(t_0 * (__builtin_convertvector(t_1 - t_2, vec_any) * 1.0f));
+                const float t_6 = (float)t_1;
+                const float t_7 = log1pf(t_0 * (t_5 > t_6 || t_5 != t_5 ? t_5 : t_6));
                 store_any(score + r * 144 + j, ((((load_any(score + r * 144 + j) + ((offset_array[(r / n_q) *
-                    offset_array_stride_0]) * 1.442695f)) + (((w2_array[(r / n_q) * w2_array_stride_0]) *
-                    max_nan_any(splat_any((float)0), ((w1_array_0 * t_4) / t_7) + shift_array_8)) * 1.442695f)) +
-                    (((w2_array[(r / n_q) * w2_array_stride_0 + 1 * w2_array_stride_1]) *
-                    max_nan_any(splat_any((float)0), ((w1_array_9 * t_4) / t_7) + shift_array_10)) * 1.442695f)) +
-                    (((w2_array[(r / n_q) * w2_array_stride_0 + 2 * w2_array_stride_1]) *
-                    max_nan_any(splat_any((float)0), ((w1_array_11 * t_4) / t_7) + shift_array_12)) * 1.442695f)) +
-                    (((w2_array[(r / n_q) * w2_array_stride_0 + 3 * w2_array_stride_1]) *
-                    max_nan_any(splat_any((float)0), ((w1_array_13 * t_4) / t_7) + shift_array_14)) * 1.442695f));
+                    offset_array_stride_0]) * 1.442695f)) + (max_nan_any(splat_any((float)0),
+                    (t_3 * (w1_array_4 / t_7)) + shift_array_8) * ((w2_array[(r / n_q) * w2_array_stride_0]) *
+                    1.442695f))) + (max_nan_any(splat_any((float)0), (t_3 * (w1_array_9 / t_7)) + shift_array_10) *
+                    ((w2_array[(r / n_q) * w2_array_stride_0 + 1 * w2_array_stride_1]) * 1.442695f))) +
+                    (max_nan_any(splat_any((float)0), (t_3 * (w1_array_11 / t_7)) + shift_array_12) * ((w2_array[(r /
+                    n_q) * w2_array_stride_0 + 2 * w2_array_stride_1]) * 1.442695f))) +
+                    (max_nan_any(splat_any((float)0), (t_3 * (w1_array_13 / t_7)) + shift_array_14) * ((w2_array[(r /
+                    n_q) * w2_array_stride_0 + 3 * w2_array_stride_1]) * 1.442695f)));
             }
         }
         /* old_max = state_max */
@@ -8543,79 +8554,82 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
             store_any(old_max + i, load_any(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) *  ... */
+            /* score = select(j <= (i + query_start), ((((score + (offset * 1.442695f)) + (max(0,
+               (of_difference * (w1 / log1p(abs(c) * max(abs ... */
             const float t_4 = offset_array[0] * 1.442695f;
-            const float w2_array_5 = w2_array[0];
             const float w1_array_6 = w1_array[0];
-            const float t_8 = fabsf(c_array[0]);
-            const float t_9 = fabsf(threshold_array[0]);
+            const float t_7 = fabsf(c_array[0]);
+            const float t_8 = fabsf(threshold_array[0]);
             const float shift_array_11 = shift_array[0];
-            const float w2_array_12 = w2_array[1 * w2_array_stride_1];
+            const float t_12 = w2_array[0] * 1.442695f;
             const float w1_array_13 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_14 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_15 = w2_array[2 * w2_array_stride_1];
-            const float w1_array_16 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_17 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_18 = w2_array[3 * w2_array_stride_1];
-            const float w1_array_19 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_20 = shift_array[3 * shift_array_stride_0];
+            const float shift_array_15 = shift_array[1 * shift_array_stride_0];
+            const float t_16 = (w2_array[1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_17 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_19 = shift_array[2 * shift_array_stride_0];
+            const float t_20 = (w2_array[2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_21 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_23 = shift_array[3 * shift_array_stride_0];
+            const float t_24 = (w2_array[3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const ints_any t_2 = (i0 + i + lane_any) + query_start;
-                const vec_any t_10 = log1p_any(t_8 * max_nan_any(splat_any(t_9), __builtin_convertvector(t_2,
-                    vec_any)));
+                const vec_any t_9 = log1p_any(t_7 * max_nan_any(splat_any(t_8), __builtin_convertvector(t_2, vec_any)));
+                const vec_any t_10 = w1_array_6 / t_9;
+                const vec_any t_14 = w1_array_13 / t_9;
+                const vec_any t_18 = w1_array_17 / t_9;
+                const vec_any t_22 = w1_array_21 / t_9;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const vec_any score_3 = load_any(score + j * 64 + i);
-                    const vec_any of_difference_7 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                    const vec_any score_new21 = pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
-                        ((((score_3 + t_4) + ((w2_array_5 * max_nan_any(splat_any((float)0),
-                        ((w1_array_6 * of_difference_7) / t_10) + shift_array_11)) * 1.442695f)) + ((w2_array_12 *
-                        max_nan_any(splat_any((float)0), ((w1_array_13 * of_difference_7) / t_10) + shift_array_14)) *
-                        1.442695f)) + ((w2_array_15 * max_nan_any(splat_any((float)0),
-                        ((w1_array_16 * of_difference_7) / t_10) + shift_array_17)) * 1.442695f)) + ((w2_array_18 *
-                        max_nan_any(splat_any((float)0), ((w1_array_19 * of_difference_7) / t_10) + shift_array_20)) *
-                        1.442695f), splat_any(-INFINITY));
-                    store_any(score + j * 64 + i, score_new21);
-                    row_max_in = max_any(row_max_in, score_new21);
+                    const vec_any of_difference_5 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_any score_new25 = pick_any(__builtin_convertvector((j0 + j) <= t_2, mask_any),
+                        ((((score_3 + t_4) + (max_nan_any(splat_any((float)0),
+                        (of_difference_5 * t_10) + shift_array_11) * t_12)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_5 * t_14) + shift_array_15) * t_16)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_5 * t_18) + shift_array_19) * t_20)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_5 * t_22) + shift_array_23) * t_24), splat_any(-INFINITY));
+                    store_any(score + j * 64 + i, score_new25);
+                    row_max_in = max_any(row_max_in, score_new25);
                 }
                 store_any(row_max + i, row_max_in);
             }
         }
         if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = ((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + query_s ... */
-            const float t_23 = offset_array[0] * 1.442695f;
-            const float w2_array_24 = w2_array[0];
-            const float w1_array_25 = w1_array[0];
-            const float t_27 = fabsf(c_array[0]);
-            const float t_28 = fabsf(threshold_array[0]);
-            const float shift_array_30 = shift_array[0];
-            const float w2_array_31 = w2_array[1 * w2_array_stride_1];
-            const float w1_array_32 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_33 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_34 = w2_array[2 * w2_array_stride_1];
-            const float w1_array_35 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_36 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_37 = w2_array[3 * w2_array_stride_1];
-            const float w1_array_38 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+            /* score = ((((score + (offset * 1.442695f)) + (max(0, (of_difference * (w1 / log1p(abs(c) *
+               max(abs(threshold), i + query_start))) ... */
+            const float t_27 = offset_array[0] * 1.442695f;
+            const float w1_array_29 = w1_array[0];
+            const float t_30 = fabsf(c_array[0]);
+            const float t_31 = fabsf(threshold_array[0]);
+            const float shift_array_34 = shift_array[0];
+            const float t_35 = w2_array[0] * 1.442695f;
+            const float w1_array_36 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_38 = shift_array[1 * shift_array_stride_0];
+            const float t_39 = (w2_array[1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_40 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_42 = shift_array[2 * shift_array_stride_0];
+            const float t_43 = (w2_array[2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_44 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_46 = shift_array[3 * shift_array_stride_0];
+            const float t_47 = (w2_array[3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_29 = log1p_any(t_27 * max_nan_any(splat_any(t_28),
+                const vec_any t_32 = log1p_any(t_30 * max_nan_any(splat_any(t_31),
                     __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
+                const vec_any t_33 = w1_array_29 / t_32;
+                const vec_any t_37 = w1_array_36 / t_32;
+                const vec_any t_41 = w1_array_40 / t_32;
+                const vec_any t_45 = w1_array_44 / t_32;
                 vec_any row_max_in = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_22 = load_any(score + j * 64 + i);
-                    const vec_any of_difference_26 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
-                    const vec_any score_new40 = ((((score_22 + t_23) + ((w2_array_24 * max_nan_any(splat_any((float)0),
-                        ((w1_array_25 * of_difference_26) / t_29) + shift_array_30)) * 1.442695f)) + ((w2_array_31 *
-                        max_nan_any(splat_any((float)0), ((w1_array_32 * of_difference_26) / t_29) + shift_array_33)) *
-                        1.442695f)) + ((w2_array_34 * max_nan_any(splat_any((float)0),
-                        ((w1_array_35 * of_difference_26) / t_29) + shift_array_36)) * 1.442695f)) + ((w2_array_37 *
-                        max_nan_any(splat_any((float)0), ((w1_array_38 * of_difference_26) / t_29) + shift_array_39)) *
-                        1.442695f);
-                    store_any(score + j * 64 + i, score_new40);
-                    row_max_in = max_any(row_max_in, score_new40);
+                    const vec_any score_26 = load_any(score + j * 64 + i);
+                    const vec_any of_difference_28 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                    const vec_any score_new48 = ((((score_26 + t_27) + (max_nan_any(splat_any((float)0),
+                        (of_difference_28 * t_33) + shift_array_34) * t_35)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_28 * t_37) + shift_array_38) * t_39)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_28 * t_41) + shift_array_42) * t_43)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_28 * t_45) + shift_array_46) * t_47);
+                    store_any(score + j * 64 + i, score_new48);
+                    row_max_in = max_any(row_max_in, score_new48);
                 }
                 store_any(row_max + i, row_max_in);
             }
@@ -8623,30 +8637,30 @@ static void softmax_fire_saved_any(const struct call *call, int64_t task, unsign
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_41 = load_any(old_max + i);
-            const vec_any old_max_new42 = exp2_any(old_max_41 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new42);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new42);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new42);
+            const vec_any old_max_49 = load_any(old_max + i);
+            const vec_any old_max_new50 = exp2_any(old_max_49 - load_any(row_max + i));
+            store_any(old_max + i, old_max_new50);
+            store_any(row_sum + i, load_any(row_sum + i) * old_max_new50);
+            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new50);
         }
         /* score = exp2(score - row_max); row_sum += score */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_44 = load_any(row_max + i);
+            const vec_any row_max_52 = load_any(row_max + i);
             vec_any row_sum_in = (vec_any){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_43 = load_any(score + j * 64 + i);
-                const vec_any score_new45 = exp2_any(score_43 - row_max_44);
-                store_any(score + j * 64 + i, score_new45);
-                row_sum_in += score_new45;
+                const vec_any score_51 = load_any(score + j * 64 + i);
+                const vec_any score_new53 = exp2_any(score_51 - row_max_52);
+                store_any(score + j * 64 + i, score_new53);
+                row_sum_in += score_new53;
             }
             add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
         }
     }
     /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_46 = load_any(row_sum + i);
-        store_any(row_sum + i, pick_any(row_sum_46 == 0.0f, splat_any(0.0f),
-            (log_any(row_sum_46) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
+        const vec_any row_sum_54 = load_any(row_sum + i);
+        store_any(row_sum + i, pick_any(row_sum_54 == 0.0f, splat_any(0.0f),
+            (log_any(row_sum_54) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
     }
     /* saved_0 = row_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
@@ -8848,8 +8862,6 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
     float *const of_difference_3_kept = (float *)(void *)(work + 1228608); /* [65748 differences] */
     struct remembered *const of_difference_4_known = (struct remembered *)(void *)(work + 1491648);
     float *const of_difference_4_kept = (float *)(void *)(work + 1491712); /* [65748 differences] */
-    float *const of_difference_5 = (float *)(void *)(work + 589824); /* [difference_212: 212] */
-    float *const of_difference_6 = (float *)(void *)(work + 1754752); /* [difference_212: 212] */
     if (partial_0 || partial_1 || partial_2 || partial_3) {
         /* unit_sum = 0.0f; unit_sum_compensation = 0.0f; unit_sum_2 = 0.0f; unit_sum_2_compensation = 0.0f;
            unit_sum_3 = 0.0f; unit_sum_3_ ... */
@@ -9044,84 +9056,102 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     }
                     extend_known(of_difference_2_known, of_difference_2_first, of_difference_2_first + 212);
                 }
-                /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-                   ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
+                /* score = exp2((((((score + (offset * 1.442695f)) + (max(0,
+                   (of_difference * (w1 / log1p(abs(c) * max(abs(threshold), i + query_st ... */
                 const float t_8 = offset_array[0] * 1.442695f;
-                const float w2_array_9 = w2_array[0];
                 const float w1_array_10 = w1_array[0];
-                const float c_array_12 = c_array[0];
-                const float t_13 = fabsf(c_array_12);
-                const float threshold_array_14 = threshold_array[0];
-                const float t_15 = fabsf(threshold_array_14);
-                const float shift_array_21 = shift_array[0];
-                const float w2_array_24 = w2_array[1 * w2_array_stride_1];
+                const float c_array_11 = c_array[0];
+                const float t_12 = fabsf(c_array_11);
+                const float threshold_array_13 = threshold_array[0];
+                const float t_14 = fabsf(threshold_array_13);
+                const float shift_array_20 = shift_array[0];
+                const float w2_array_23 = w2_array[0];
+                const float t_24 = w2_array_23 * 1.442695f;
                 const float w1_array_25 = w1_array[1 * w1_array_stride_0];
                 const float shift_array_27 = shift_array[1 * shift_array_stride_0];
-                const float w2_array_29 = w2_array[2 * w2_array_stride_1];
-                const float w1_array_30 = w1_array[2 * w1_array_stride_0];
-                const float shift_array_32 = shift_array[2 * shift_array_stride_0];
-                const float w2_array_34 = w2_array[3 * w2_array_stride_1];
-                const float w1_array_35 = w1_array[3 * w1_array_stride_0];
-                const float shift_array_37 = shift_array[3 * shift_array_stride_0];
-                const float t_46 = (c_array_12 < 0.0f) ? (-1.0f) : 1.0f;
-                const float t_52 = (threshold_array_14 < 0.0f) ? (-1.0f) : 1.0f;
+                const float w2_array_29 = w2_array[1 * w2_array_stride_1];
+                const float t_30 = w2_array_29 * 1.442695f;
+                const float w1_array_31 = w1_array[2 * w1_array_stride_0];
+                const float shift_array_33 = shift_array[2 * shift_array_stride_0];
+                const float w2_array_35 = w2_array[2 * w2_array_stride_1];
+                const float t_36 = w2_array_35 * 1.442695f;
+                const float w1_array_37 = w1_array[3 * w1_array_stride_0];
+                const float shift_array_39 = shift_array[3 * shift_array_stride_0];
+                const float w2_array_41 = w2_array[3 * w2_array_stride_1];
+                const float t_42 = w2_array_41 * 1.442695f;
+                const float t_51 = (c_array_11 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_52 = w1_array_10 * t_51;
+                const float t_56 = w1_array_25 * t_51;
+                const float t_59 = w1_array_31 * t_51;
+                const float t_62 = w1_array_37 * t_51;
+                const float t_64 = w1_array_10 * t_12;
+                const float t_65 = (threshold_array_13 < 0.0f) ? (-1.0f) : 1.0f;
+                const float t_68 = w1_array_25 * t_12;
+                const float t_70 = w1_array_31 * t_12;
+                const float t_72 = w1_array_37 * t_12;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_16 = (i0 + i + lane_any) + query_start;
-                    const vec_any t_17 = max_nan_any(splat_any(t_15), __builtin_convertvector(t_16, vec_any));
-                    const vec_any t_18 = t_13 * t_17;
-                    const vec_any t_19 = log1p_any(t_18);
-                    const vec_any saved_0_tile_39 = load_any(saved_0_tile + i);
-                    const vec_any row_0_tile_42 = load_any(row_0_tile + i);
-                    const vec_any t_47 = 1.0f + t_18;
-                    const vec_any t_48 = (t_46 * t_17) / t_47;
-                    const vec_any t_53 = (t_13 * pick_any(t_15 < __builtin_convertvector(t_16, vec_any),
-                        splat_any(0.0f), splat_any(t_52))) / t_47;
+                    const ints_any t_15 = (i0 + i + lane_any) + query_start;
+                    const vec_any t_16 = max_nan_any(splat_any(t_14), __builtin_convertvector(t_15, vec_any));
+                    const vec_any t_17 = t_12 * t_16;
+                    const vec_any t_18 = log1p_any(t_17);
+                    const vec_any t_19 = w1_array_10 / t_18;
+                    const vec_any t_26 = w1_array_25 / t_18;
+                    const vec_any t_32 = w1_array_31 / t_18;
+                    const vec_any t_38 = w1_array_37 / t_18;
+                    const vec_any saved_0_tile_43 = load_any(saved_0_tile + i);
+                    const vec_any row_0_tile_46 = load_any(row_0_tile + i);
+                    const vec_any t_49 = 1.0f / t_18;
+                    const vec_any t_53 = 1.0f + t_17;
+                    const vec_any t_54 = ((t_52 * t_16) / t_18) / t_53;
+                    const vec_any t_57 = ((t_56 * t_16) / t_18) / t_53;
+                    const vec_any t_60 = ((t_59 * t_16) / t_18) / t_53;
+                    const vec_any t_63 = ((t_62 * t_16) / t_18) / t_53;
+                    const vec_any t_66 = pick_any(t_14 < __builtin_convertvector(t_15, vec_any), splat_any(0.0f),
+                        splat_any(t_65));
+                    const vec_any t_67 = ((t_64 * t_66) / t_18) / t_53;
+                    const vec_any t_69 = ((t_68 * t_66) / t_18) / t_53;
+                    const vec_any t_71 = ((t_70 * t_66) / t_18) / t_53;
+                    const vec_any t_73 = ((t_72 * t_66) / t_18) / t_53;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_any score_7 = load_any(score + j * 64 + i);
-                        const vec_any of_difference_11 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) -
+                        const vec_any of_difference_9 = load_any(of_difference + ((i0 + i) - (j0 + j) - (i0 - j1) - 1));
+                        const vec_any t_21 = (of_difference_9 * t_19) + shift_array_20;
+                        const vec_any t_22 = max_nan_any(splat_any((float)0), t_21);
+                        const vec_any t_28 = (of_difference_9 * t_26) + shift_array_27;
+                        const vec_any t_34 = (of_difference_9 * t_32) + shift_array_33;
+                        const vec_any t_40 = (of_difference_9 * t_38) + shift_array_39;
+                        const vec_any score_new44 = exp2_any((((((score_7 + t_8) + (t_22 * t_24)) +
+                            (max_nan_any(splat_any((float)0), t_28) * t_30)) + (max_nan_any(splat_any((float)0),
+                            t_34) * t_36)) + (max_nan_any(splat_any((float)0), t_40) * t_42)) - saved_0_tile_43);
+                        store_any(score + j * 64 + i, score_new44);
+                        const vec_any score_2_45 = load_any(score_2 + j * 64 + i);
+                        const vec_any score_2_new47 = score_2_45 + row_0_tile_46;
+                        store_any(score_2 + j * 64 + i, score_2_new47);
+                        store_any(weight_3 + j * 64 + i, score_2_new47 * (score_new44 * 0.125f));
+                        store_any(weight_4 + j * 64 + i, score_2_new47 * score_new44);
+                        store_any(weight_5 + j * 64 + i, score_2_new47 * (score_new44 * t_22));
+                        const mask_any t_48 = (float)0 < t_21;
+                        store_any(weight_6 + j * 64 + i, score_2_new47 * (score_new44 * (w2_array_23 * pick_any(t_48,
+                            of_difference_9 * t_49, splat_any(0.0f)))));
+                        const vec_any of_difference_2_50 = load_any(of_difference_2 + ((i0 + i) - (j0 + j) - (i0 - j1) -
                             1));
-                        const vec_any t_20 = (w1_array_10 * of_difference_11) / t_19;
-                        const vec_any t_22 = t_20 + shift_array_21;
-                        const vec_any t_23 = max_nan_any(splat_any((float)0), t_22);
-                        const vec_any t_26 = (w1_array_25 * of_difference_11) / t_19;
-                        const vec_any t_28 = t_26 + shift_array_27;
-                        const vec_any t_31 = (w1_array_30 * of_difference_11) / t_19;
-                        const vec_any t_33 = t_31 + shift_array_32;
-                        const vec_any t_36 = (w1_array_35 * of_difference_11) / t_19;
-                        const vec_any t_38 = t_36 + shift_array_37;
-                        const vec_any score_new40 = exp2_any((((((score_7 + t_8) + ((w2_array_9 * t_23) * 1.442695f)) +
-                            ((w2_array_24 * max_nan_any(splat_any((float)0),
-                            t_28)) * 1.442695f)) + ((w2_array_29 * max_nan_any(splat_any((float)0),
-                            t_33)) * 1.442695f)) + ((w2_array_34 * max_nan_any(splat_any((float)0),
-                            t_38)) * 1.442695f)) - saved_0_tile_39);
-                        store_any(score + j * 64 + i, score_new40);
-                        const vec_any score_2_41 = load_any(score_2 + j * 64 + i);
-                        const vec_any score_2_new43 = score_2_41 + row_0_tile_42;
-                        store_any(score_2 + j * 64 + i, score_2_new43);
-                        store_any(weight_3 + j * 64 + i, score_2_new43 * (score_new40 * 0.125f));
-                        store_any(weight_4 + j * 64 + i, score_2_new43 * score_new40);
-                        store_any(weight_5 + j * 64 + i, score_2_new43 * (score_new40 * t_23));
-                        const mask_any t_44 = (float)0 < t_22;
-                        store_any(weight_6 + j * 64 + i, score_2_new43 * (score_new40 * (w2_array_9 * pick_any(t_44,
-                            of_difference_11 / t_19, splat_any(0.0f)))));
-                        const vec_any of_difference_2_45 = load_any(of_difference_2 + ((i0 + i) - (j0 + j) - (i0 - j1) -
-                            1));
-                        const mask_any t_49 = (float)0 < t_28;
-                        const mask_any t_50 = (float)0 < t_33;
-                        const mask_any t_51 = (float)0 < t_38;
-                        store_any(weight_7 + j * 64 + i, score_2_new43 * (score_new40 * ((((w2_array_9 * pick_any(t_44,
-                            ((w1_array_10 * of_difference_2_45) - (t_20 * t_48)) / t_19,
-                            splat_any(0.0f))) + (w2_array_24 * pick_any(t_49,
-                            ((w1_array_25 * of_difference_2_45) - (t_26 * t_48)) / t_19,
-                            splat_any(0.0f)))) + (w2_array_29 * pick_any(t_50,
-                            ((w1_array_30 * of_difference_2_45) - (t_31 * t_48)) / t_19,
-                            splat_any(0.0f)))) + (w2_array_34 * pick_any(t_51,
-                            ((w1_array_35 * of_difference_2_45) - (t_36 * t_48)) / t_19, splat_any(0.0f))))));
-                        store_any(weight_8 + j * 64 + i, score_2_new43 * (score_new40 * ((((w2_array_9 * pick_any(t_44,
-                            (-(t_20 * t_53)) / t_19, splat_any(0.0f))) + (w2_array_24 * pick_any(t_49,
-                            (-(t_26 * t_53)) / t_19, splat_any(0.0f)))) + (w2_array_29 * pick_any(t_50,
-                            (-(t_31 * t_53)) / t_19, splat_any(0.0f)))) + (w2_array_34 * pick_any(t_51,
-                            (-(t_36 * t_53)) / t_19, splat_any(0.0f))))));
+                        const mask_any t_55 = (float)0 < t_28;
+                        const mask_any t_58 = (float)0 < t_34;
+                        const mask_any t_61 = (float)0 < t_40;
+                        store_any(weight_7 + j * 64 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_any(t_48,
+                            ((w1_array_10 * of_difference_2_50) - (of_difference_9 * t_54)) * t_49,
+                            splat_any(0.0f))) + (w2_array_29 * pick_any(t_55,
+                            ((w1_array_25 * of_difference_2_50) - (of_difference_9 * t_57)) * t_49,
+                            splat_any(0.0f)))) + (w2_array_35 * pick_any(t_58,
+                            ((w1_array_31 * of_difference_2_50) - (of_difference_9 * t_60)) * t_49,
+                            splat_any(0.0f)))) + (w2_array_41 * pick_any(t_61,
+                            ((w1_array_37 * of_difference_2_50) - (of_difference_9 * t_63)) * t_49,
+                            splat_any(0.0f))))));
+                        store_any(weight_8 + j * 64 + i, score_2_new47 * (score_new44 * ((((w2_array_23 * pick_any(t_48,
+                            (-(of_difference_9 * t_67)) * t_49, splat_any(0.0f))) + (w2_array_29 * pick_any(t_55,
+                            (-(of_difference_9 * t_69)) * t_49, splat_any(0.0f)))) + (w2_array_35 * pick_any(t_58,
+                            (-(of_difference_9 * t_71)) * t_49, splat_any(0.0f)))) + (w2_array_41 * pick_any(t_61,
+                            (-(of_difference_9 * t_73)) * t_49, splat_any(0.0f))))));
                     }
                 }
                 /* the elements of of_difference_3 that this thread has for the head */
@@ -9130,26 +9160,77 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     of_difference_3_first + 212, 1 - n_k, n_q + n_k + 212, 65536);
                 float *const of_difference_3 = of_difference_3_kept + (of_difference_3_first -
                     of_difference_3_known->base);
-                if (partial_14) {
+                if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
+                    partial_14) {
                     for (int above = 0; above < 2; above++) { /* the differences below the known ones,
                         and those above */
                         const int64_t difference_2120 = above ? of_difference_3_known->to - of_difference_3_first : 0;
                         const int64_t difference_2121 = above ? 212 : of_difference_3_known->from -
                             of_difference_3_first;
                         if (difference_2120 >= difference_2121) continue;
-                        /* of_difference_3 = w1 * log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1)
-                           * 1.0f)) */
-                        const float w1_array_54 = w1_array[0];
-                        const float t_55 = fabsf(c_array[0]);
-                        const int64_t t_56 = i0 - j1;
+                        /* of_difference_3 = log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) *
+                           1.0f)) */
+                        const float t_74 = fabsf(c_array[0]);
+                        const int64_t t_75 = i0 - j1;
                         for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
                             difference_212 += 4) {
-                            store_any(of_difference_3 + difference_212, w1_array_54 * log1p_any(t_55 *
-                                (__builtin_convertvector((((difference_212 + lane_any) + t_56) + query_start) + 1,
+                            store_any(of_difference_3 + difference_212, log1p_any(t_74 *
+                                (__builtin_convertvector((((difference_212 + lane_any) + t_75) + query_start) + 1,
                                 vec_any) * 1.0f)));
                         }
                     }
                     extend_known(of_difference_3_known, of_difference_3_first, of_difference_3_first + 212);
+                    /* weight_9 = score_2 * (score * (w2 * select(0 < ((of_difference_3 * (w1 / log1p(abs(c) *
+                       max(abs(threshold), i + query_start))))  ... */
+                    const float w2_array_78 = w2_array[0];
+                    const float w1_array_80 = w1_array[0];
+                    const float t_81 = fabsf(c_array[0]);
+                    const float t_82 = fabsf(threshold_array[0]);
+                    const float shift_array_85 = shift_array[0];
+                    const float w1_array_86 = w1_array[1 * w1_array_stride_0];
+                    const float shift_array_88 = shift_array[1 * shift_array_stride_0];
+                    const float w2_array_90 = w2_array[1 * w2_array_stride_1];
+                    const float w1_array_94 = w1_array[2 * w1_array_stride_0];
+                    const float shift_array_96 = shift_array[2 * shift_array_stride_0];
+                    const float w2_array_98 = w2_array[2 * w2_array_stride_1];
+                    const float w1_array_100 = w1_array[3 * w1_array_stride_0];
+                    const float shift_array_102 = shift_array[3 * shift_array_stride_0];
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any t_83 = log1p_any(t_81 * max_nan_any(splat_any(t_82),
+                            __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
+                        const vec_any t_84 = w1_array_80 / t_83;
+                        const vec_any t_87 = w1_array_86 / t_83;
+                        const vec_any t_92 = 1.0f / t_83;
+                        const vec_any t_95 = w1_array_94 / t_83;
+                        const vec_any t_101 = w1_array_100 / t_83;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const vec_any score_2_76 = load_any(score_2 + j * 64 + i);
+                            const vec_any score_77 = load_any(score + j * 64 + i);
+                            const vec_any of_difference_3_79 = load_any(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 -
+                                j1) - 1));
+                            store_any(weight_9 + j * 64 + i, score_2_76 * (score_77 * (w2_array_78 * pick_any((float)0 <
+                                ((of_difference_3_79 * t_84) + shift_array_85), splat_any(1.0f), splat_any(0.0f)))));
+                            const vec_any t_89 = (of_difference_3_79 * t_87) + shift_array_88;
+                            store_any(weight_10 + j * 64 + i, score_2_76 * (score_77 * max_nan_any(splat_any((float)0),
+                                t_89)));
+                            const mask_any t_91 = (float)0 < t_89;
+                            const vec_any t_93 = of_difference_3_79 * t_92;
+                            store_any(weight_11 + j * 64 + i, score_2_76 * (score_77 * (w2_array_90 * pick_any(t_91,
+                                t_93, splat_any(0.0f)))));
+                            store_any(weight_12 + j * 64 + i, score_2_76 * (score_77 * (w2_array_90 * pick_any(t_91,
+                                splat_any(1.0f), splat_any(0.0f)))));
+                            const vec_any t_97 = (of_difference_3_79 * t_95) + shift_array_96;
+                            store_any(weight_13 + j * 64 + i, score_2_76 * (score_77 * max_nan_any(splat_any((float)0),
+                                t_97)));
+                            const mask_any t_99 = (float)0 < t_97;
+                            store_any(weight_14 + j * 64 + i, score_2_76 * (score_77 * (w2_array_98 * pick_any(t_99,
+                                t_93, splat_any(0.0f)))));
+                            store_any(weight_15 + j * 64 + i, score_2_76 * (score_77 * (w2_array_98 * pick_any(t_99,
+                                splat_any(1.0f), splat_any(0.0f)))));
+                            store_any(weight_16 + j * 64 + i, score_2_76 * (score_77 * max_nan_any(splat_any((float)0),
+                                (of_difference_3_79 * t_101) + shift_array_102)));
+                        }
+                    }
                 }
                 /* the elements of of_difference_4 that this thread has for the head */
                 const int64_t of_difference_4_first = i0 - j1 + 1;
@@ -9157,117 +9238,46 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     of_difference_4_first + 212, 1 - n_k, n_q + n_k + 212, 65536);
                 float *const of_difference_4 = of_difference_4_kept + (of_difference_4_first -
                     of_difference_4_known->base);
-                if (partial_3 || partial_7 || partial_13) {
+                if (partial_5 || partial_11) {
                     for (int above = 0; above < 2; above++) { /* the differences below the known ones,
                         and those above */
                         const int64_t difference_2120 = above ? of_difference_4_known->to - of_difference_4_first : 0;
                         const int64_t difference_2121 = above ? 212 : of_difference_4_known->from -
                             of_difference_4_first;
                         if (difference_2120 >= difference_2121) continue;
-                        /* of_difference_4 = w1 * log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1)
-                           * 1.0f)) */
-                        const float w1_array_57 = w1_array[1 * w1_array_stride_0];
-                        const float t_58 = fabsf(c_array[0]);
-                        const int64_t t_59 = i0 - j1;
+                        /* of_difference_4 = log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) *
+                           1.0f)) */
+                        const float t_103 = fabsf(c_array[0]);
+                        const int64_t t_104 = i0 - j1;
                         for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
                             difference_212 += 4) {
-                            store_any(of_difference_4 + difference_212, w1_array_57 * log1p_any(t_58 *
-                                (__builtin_convertvector((((difference_212 + lane_any) + t_59) + query_start) + 1,
+                            store_any(of_difference_4 + difference_212, log1p_any(t_103 *
+                                (__builtin_convertvector((((difference_212 + lane_any) + t_104) + query_start) + 1,
                                 vec_any) * 1.0f)));
                         }
                     }
                     extend_known(of_difference_4_known, of_difference_4_first, of_difference_4_first + 212);
-                }
-                if (partial_1 || partial_2 || partial_6 || partial_7 || partial_12) {
-                    /* of_difference_5 = log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) * 1.0f))
-                       */
-                    const float t_60 = fabsf(c_array[0]);
-                    const int64_t t_61 = i0 - j1;
-                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
-                        store_any(of_difference_5 + difference_212, log1p_any(t_60 *
-                            (__builtin_convertvector((((difference_212 + lane_any) + t_61) + query_start) + 1,
-                            vec_any) * 1.0f)));
-                    }
-                }
-                if (partial_1 || partial_2 || partial_3 || partial_6 || partial_7 || partial_12 || partial_13 ||
-                    partial_14) {
-                    /* weight_9 = score_2 * (score * (w2 * select(0 < ((of_difference_3 / log1p(abs(c) *
-                       max(abs(threshold), i + query_start))) + shift ... */
-                    const float w2_array_64 = w2_array[0];
-                    const float t_65 = fabsf(c_array[0]);
-                    const float t_66 = fabsf(threshold_array[0]);
-                    const float shift_array_68 = shift_array[0];
-                    const float shift_array_69 = shift_array[1 * shift_array_stride_0];
-                    const float w2_array_71 = w2_array[1 * w2_array_stride_1];
-                    const float w1_array_75 = w1_array[2 * w1_array_stride_0];
-                    const float shift_array_76 = shift_array[2 * shift_array_stride_0];
-                    const float w2_array_78 = w2_array[2 * w2_array_stride_1];
-                    const float w1_array_80 = w1_array[3 * w1_array_stride_0];
-                    const float shift_array_81 = shift_array[3 * shift_array_stride_0];
+                    /* weight_17 = score_2 * (score * (w2 * select(0 < ((of_difference_4 * (w1 / log1p(abs(c) *
+                       max(abs(threshold), i + query_start)))) ... */
+                    const float w2_array_107 = w2_array[3 * w2_array_stride_1];
+                    const float w1_array_109 = w1_array[3 * w1_array_stride_0];
+                    const float t_110 = fabsf(c_array[0]);
+                    const float t_111 = fabsf(threshold_array[0]);
+                    const float shift_array_114 = shift_array[3 * shift_array_stride_0];
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any t_67 = log1p_any(t_65 * max_nan_any(splat_any(t_66),
+                        const vec_any t_112 = log1p_any(t_110 * max_nan_any(splat_any(t_111),
                             __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
+                        const vec_any t_113 = w1_array_109 / t_112;
+                        const vec_any t_116 = 1.0f / t_112;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_2_62 = load_any(score_2 + j * 64 + i);
-                            const vec_any score_63 = load_any(score + j * 64 + i);
-                            store_any(weight_9 + j * 64 + i, score_2_62 * (score_63 * (w2_array_64 * pick_any((float)0 <
-                                ((load_any(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) / t_67) +
-                                shift_array_68), splat_any(1.0f), splat_any(0.0f)))));
-                            const vec_any t_70 = (load_any(of_difference_4 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) /
-                                t_67) + shift_array_69;
-                            store_any(weight_10 + j * 64 + i, score_2_62 * (score_63 * max_nan_any(splat_any((float)0),
-                                t_70)));
-                            const mask_any t_72 = (float)0 < t_70;
-                            const vec_any of_difference_5_73 = load_any(of_difference_5 + ((i0 + i) - (j0 + j) - (i0 -
+                            const vec_any score_2_105 = load_any(score_2 + j * 64 + i);
+                            const vec_any score_106 = load_any(score + j * 64 + i);
+                            const vec_any of_difference_4_108 = load_any(of_difference_4 + ((i0 + i) - (j0 + j) - (i0 -
                                 j1) - 1));
-                            const vec_any t_74 = of_difference_5_73 / t_67;
-                            store_any(weight_11 + j * 64 + i, score_2_62 * (score_63 * (w2_array_71 * pick_any(t_72,
-                                t_74, splat_any(0.0f)))));
-                            store_any(weight_12 + j * 64 + i, score_2_62 * (score_63 * (w2_array_71 * pick_any(t_72,
-                                splat_any(1.0f), splat_any(0.0f)))));
-                            const vec_any t_77 = ((w1_array_75 * of_difference_5_73) / t_67) + shift_array_76;
-                            store_any(weight_13 + j * 64 + i, score_2_62 * (score_63 * max_nan_any(splat_any((float)0),
-                                t_77)));
-                            const mask_any t_79 = (float)0 < t_77;
-                            store_any(weight_14 + j * 64 + i, score_2_62 * (score_63 * (w2_array_78 * pick_any(t_79,
-                                t_74, splat_any(0.0f)))));
-                            store_any(weight_15 + j * 64 + i, score_2_62 * (score_63 * (w2_array_78 * pick_any(t_79,
-                                splat_any(1.0f), splat_any(0.0f)))));
-                            store_any(weight_16 + j * 64 + i, score_2_62 * (score_63 * max_nan_any(splat_any((float)0),
-                                ((w1_array_80 * of_difference_5_73) / t_67) + shift_array_81)));
-                        }
-                    }
-                }
-                if (partial_5 || partial_11) {
-                    /* of_difference_6 = log1p(abs(c) * ((((difference_212 + (lo() - hi())) + query_start) + 1) * 1.0f))
-                       */
-                    const float t_82 = fabsf(c_array[0]);
-                    const int64_t t_83 = i0 - j1;
-                    for (int64_t difference_212 = 0; difference_212 < 212; difference_212 += 4) {
-                        store_any(of_difference_6 + difference_212, log1p_any(t_82 *
-                            (__builtin_convertvector((((difference_212 + lane_any) + t_83) + query_start) + 1,
-                            vec_any) * 1.0f)));
-                    }
-                    /* weight_17 = score_2 * (score * (w2 * select(0 < (((w1 * of_difference_6) / log1p(abs(c) *
-                       max(abs(threshold), i + query_start))) ... */
-                    const float w2_array_86 = w2_array[3 * w2_array_stride_1];
-                    const float w1_array_87 = w1_array[3 * w1_array_stride_0];
-                    const float t_89 = fabsf(c_array[0]);
-                    const float t_90 = fabsf(threshold_array[0]);
-                    const float shift_array_92 = shift_array[3 * shift_array_stride_0];
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any t_91 = log1p_any(t_89 * max_nan_any(splat_any(t_90),
-                            __builtin_convertvector((i0 + i + lane_any) + query_start, vec_any)));
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const vec_any score_2_84 = load_any(score_2 + j * 64 + i);
-                            const vec_any score_85 = load_any(score + j * 64 + i);
-                            const vec_any of_difference_6_88 = load_any(of_difference_6 + ((i0 + i) - (j0 + j) - (i0 -
-                                j1) - 1));
-                            const mask_any t_93 = (float)0 < (((w1_array_87 * of_difference_6_88) / t_91) +
-                                shift_array_92);
-                            store_any(weight_17 + j * 64 + i, score_2_84 * (score_85 * (w2_array_86 * pick_any(t_93,
-                                of_difference_6_88 / t_91, splat_any(0.0f)))));
-                            store_any(score + j * 64 + i, score_2_84 * (score_85 * (w2_array_86 * pick_any(t_93,
+                            const mask_any t_115 = (float)0 < ((of_difference_4_108 * t_113) + shift_array_114);
+                            store_any(weight_17 + j * 64 + i, score_2_105 * (score_106 * (w2_array_107 * pick_any(t_115,
+                                of_difference_4_108 * t_116, splat_any(0.0f)))));
+                            store_any(score + j * 64 + i, score_2_105 * (score_106 * (w2_array_107 * pick_any(t_115,
                                 splat_any(1.0f), splat_any(0.0f)))));
                         }
                     }
@@ -9276,9 +9286,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (dq) {
                         /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_94 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_117 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_94,
+                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_117,
                                     mask_any), load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9308,9 +9318,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_0) {
                         /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_95 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_118 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_4 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_95,
+                                store_any(weight_4 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_118,
                                     mask_any), load_any(weight_4 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9337,9 +9347,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_1) {
                         /* weight_16 = select(j <= (i + query_start), weight_16, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_96 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_119 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_16 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_96,
+                                store_any(weight_16 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_119,
                                     mask_any), load_any(weight_16 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9366,9 +9376,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_2) {
                         /* weight_13 = select(j <= (i + query_start), weight_13, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_97 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_120 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_13 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_97,
+                                store_any(weight_13 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_120,
                                     mask_any), load_any(weight_13 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9395,9 +9405,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_3) {
                         /* weight_10 = select(j <= (i + query_start), weight_10, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_98 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_121 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_10 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_98,
+                                store_any(weight_10 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_121,
                                     mask_any), load_any(weight_10 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9424,9 +9434,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_4) {
                         /* weight_5 = select(j <= (i + query_start), weight_5, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_99 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_122 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_5 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_99,
+                                store_any(weight_5 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_122,
                                     mask_any), load_any(weight_5 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9453,9 +9463,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_5) {
                         /* weight_17 = select(j <= (i + query_start), weight_17, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_100 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_123 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_17 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_100,
+                                store_any(weight_17 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_123,
                                     mask_any), load_any(weight_17 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9482,9 +9492,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_6) {
                         /* weight_14 = select(j <= (i + query_start), weight_14, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_101 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_124 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_14 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_101,
+                                store_any(weight_14 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_124,
                                     mask_any), load_any(weight_14 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9511,9 +9521,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_7) {
                         /* weight_11 = select(j <= (i + query_start), weight_11, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_102 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_125 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_11 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_102,
+                                store_any(weight_11 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_125,
                                     mask_any), load_any(weight_11 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9540,9 +9550,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_8) {
                         /* weight_6 = select(j <= (i + query_start), weight_6, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_103 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_126 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_6 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_103,
+                                store_any(weight_6 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_126,
                                     mask_any), load_any(weight_6 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9569,9 +9579,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_9) {
                         /* weight_7 = select(j <= (i + query_start), weight_7, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_104 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_127 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_7 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_104,
+                                store_any(weight_7 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_127,
                                     mask_any), load_any(weight_7 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9598,9 +9608,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_10) {
                         /* weight_8 = select(j <= (i + query_start), weight_8, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_105 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_128 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_8 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_105,
+                                store_any(weight_8 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_128,
                                     mask_any), load_any(weight_8 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9627,9 +9637,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_11) {
                         /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_106 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_129 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_106,
+                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_129,
                                     mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9656,9 +9666,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_12) {
                         /* weight_15 = select(j <= (i + query_start), weight_15, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_107 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_130 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_15 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_107,
+                                store_any(weight_15 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_130,
                                     mask_any), load_any(weight_15 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9685,9 +9695,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_13) {
                         /* weight_12 = select(j <= (i + query_start), weight_12, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_108 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_131 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_12 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_108,
+                                store_any(weight_12 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_131,
                                     mask_any), load_any(weight_12 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9714,9 +9724,9 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                     if (partial_14) {
                         /* weight_9 = select(j <= (i + query_start), weight_9, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_109 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_132 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_9 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_109,
+                                store_any(weight_9 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_132,
                                     mask_any), load_any(weight_9 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -9755,8 +9765,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_110 = load_any(row_sum + i);
-                        const vec_any term = row_sum_110;
+                        const vec_any row_sum_133 = load_any(row_sum + i);
+                        const vec_any term = row_sum_133;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9771,8 +9781,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_2_111 = load_any(row_sum_2 + i);
-                        const vec_any term = row_sum_2_111;
+                        const vec_any row_sum_2_134 = load_any(row_sum_2 + i);
+                        const vec_any term = row_sum_2_134;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9787,8 +9797,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_3_112 = load_any(row_sum_3 + i);
-                        const vec_any term = row_sum_3_112;
+                        const vec_any row_sum_3_135 = load_any(row_sum_3 + i);
+                        const vec_any term = row_sum_3_135;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9803,8 +9813,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_4_113 = load_any(row_sum_4 + i);
-                        const vec_any term = row_sum_4_113;
+                        const vec_any row_sum_4_136 = load_any(row_sum_4 + i);
+                        const vec_any term = row_sum_4_136;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9819,8 +9829,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_5_114 = load_any(row_sum_5 + i);
-                        const vec_any term = row_sum_5_114;
+                        const vec_any row_sum_5_137 = load_any(row_sum_5 + i);
+                        const vec_any term = row_sum_5_137;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9835,8 +9845,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_6_115 = load_any(row_sum_6 + i);
-                        const vec_any term = row_sum_6_115;
+                        const vec_any row_sum_6_138 = load_any(row_sum_6 + i);
+                        const vec_any term = row_sum_6_138;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9851,8 +9861,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_7_116 = load_any(row_sum_7 + i);
-                        const vec_any term = row_sum_7_116;
+                        const vec_any row_sum_7_139 = load_any(row_sum_7 + i);
+                        const vec_any term = row_sum_7_139;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9867,8 +9877,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_8_117 = load_any(row_sum_8 + i);
-                        const vec_any term = row_sum_8_117;
+                        const vec_any row_sum_8_140 = load_any(row_sum_8 + i);
+                        const vec_any term = row_sum_8_140;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9883,8 +9893,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_9_118 = load_any(row_sum_9 + i);
-                        const vec_any term = row_sum_9_118;
+                        const vec_any row_sum_9_141 = load_any(row_sum_9 + i);
+                        const vec_any term = row_sum_9_141;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9899,8 +9909,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_10_119 = load_any(row_sum_10 + i);
-                        const vec_any term = row_sum_10_119;
+                        const vec_any row_sum_10_142 = load_any(row_sum_10 + i);
+                        const vec_any term = row_sum_10_142;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9915,8 +9925,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_11_120 = load_any(row_sum_11 + i);
-                        const vec_any term = row_sum_11_120;
+                        const vec_any row_sum_11_143 = load_any(row_sum_11 + i);
+                        const vec_any term = row_sum_11_143;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9931,8 +9941,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_12_121 = load_any(row_sum_12 + i);
-                        const vec_any term = row_sum_12_121;
+                        const vec_any row_sum_12_144 = load_any(row_sum_12 + i);
+                        const vec_any term = row_sum_12_144;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9947,8 +9957,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_13_122 = load_any(row_sum_13 + i);
-                        const vec_any term = row_sum_13_122;
+                        const vec_any row_sum_13_145 = load_any(row_sum_13 + i);
+                        const vec_any term = row_sum_13_145;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9963,8 +9973,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_14_123 = load_any(row_sum_14 + i);
-                        const vec_any term = row_sum_14_123;
+                        const vec_any row_sum_14_146 = load_any(row_sum_14 + i);
+                        const vec_any term = row_sum_14_146;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -9979,8 +9989,8 @@ static void softmax_fire_dq_sums1_any(const struct call *call, int64_t task, uns
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_15_124 = load_any(row_sum_15 + i);
-                        const vec_any term = row_sum_15_124;
+                        const vec_any row_sum_15_147 = load_any(row_sum_15 + i);
+                        const vec_any term = row_sum_15_147;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -10184,36 +10194,35 @@ static void softmax_fire_dk_dv_any(const struct call *call, int64_t task, unsign
                 }
             }
             extend_known(of_difference_known, of_difference_first, of_difference_first + 356);
-            /* score = exp2((((((score + (offset * 1.442695f)) + ((w2 * max(0,
-               ((w1 * of_difference) / log1p(abs(c) * max(abs(threshold), i + q ... */
+            /* score = exp2((((((score + (offset * 1.442695f)) + (max(0,
+               (of_difference * (w1 / log1p(abs(c) * max(abs(threshold), i + query_st ... */
             const float t_2 = (offset_array[m * offset_array_stride_0]) * 1.442695f;
-            const float w2_array_3 = w2_array[m * w2_array_stride_0];
             const float w1_array_4 = w1_array[0];
-            const float t_6 = fabsf(c_array[0]);
-            const float t_7 = fabsf(threshold_array[0]);
-            const float shift_array_10 = shift_array[0];
-            const float w2_array_11 = w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1];
-            const float w1_array_12 = w1_array[1 * w1_array_stride_0];
-            const float shift_array_13 = shift_array[1 * shift_array_stride_0];
-            const float w2_array_14 = w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1];
-            const float w1_array_15 = w1_array[2 * w1_array_stride_0];
-            const float shift_array_16 = shift_array[2 * shift_array_stride_0];
-            const float w2_array_17 = w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1];
-            const float w1_array_18 = w1_array[3 * w1_array_stride_0];
-            const float shift_array_19 = shift_array[3 * shift_array_stride_0];
+            const float t_5 = fabsf(c_array[0]);
+            const float t_6 = fabsf(threshold_array[0]);
+            const float shift_array_9 = shift_array[0];
+            const float t_10 = (w2_array[m * w2_array_stride_0]) * 1.442695f;
+            const float w1_array_11 = w1_array[1 * w1_array_stride_0];
+            const float shift_array_12 = shift_array[1 * shift_array_stride_0];
+            const float t_13 = (w2_array[m * w2_array_stride_0 + 1 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_14 = w1_array[2 * w1_array_stride_0];
+            const float shift_array_15 = shift_array[2 * shift_array_stride_0];
+            const float t_16 = (w2_array[m * w2_array_stride_0 + 2 * w2_array_stride_1]) * 1.442695f;
+            const float w1_array_17 = w1_array[3 * w1_array_stride_0];
+            const float shift_array_18 = shift_array[3 * shift_array_stride_0];
+            const float t_19 = (w2_array[m * w2_array_stride_0 + 3 * w2_array_stride_1]) * 1.442695f;
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_any of_difference_5 = load_any(of_difference + ((j0 + j) - (i0 + i) - (j0 - i1) - 1));
-                    const float t_8 = (float)((i0 + i) + query_start);
-                    const float t_9 = log1pf(t_6 * (t_7 > t_8 || t_7 != t_7 ? t_7 : t_8));
-                    store_any(score + i * 64 + j, exp2_any((((((load_any(score + i * 64 + j) + t_2) + ((w2_array_3 *
-                        max_nan_any(splat_any((float)0), ((w1_array_4 * of_difference_5) / t_9) + shift_array_10)) *
-                        1.442695f)) + ((w2_array_11 * max_nan_any(splat_any((float)0),
-                        ((w1_array_12 * of_difference_5) / t_9) + shift_array_13)) * 1.442695f)) + ((w2_array_14 *
-                        max_nan_any(splat_any((float)0), ((w1_array_15 * of_difference_5) / t_9) + shift_array_16)) *
-                        1.442695f)) + ((w2_array_17 * max_nan_any(splat_any((float)0),
-                        ((w1_array_18 * of_difference_5) / t_9) + shift_array_19)) * 1.442695f)) - (saved_0[m *
-                        saved_0_head + (i0 + i)])));
+                    const vec_any of_difference_3 = load_any(of_difference + ((j0 + j) - (i0 + i) - (j0 - i1) - 1));
+                    const float t_7 = (float)((i0 + i) + query_start);
+                    const float t_8 = log1pf(t_5 * (t_6 > t_7 || t_6 != t_6 ? t_6 : t_7));
+                    store_any(score + i * 64 + j, exp2_any((((((load_any(score + i * 64 + j) + t_2) +
+                        (max_nan_any(splat_any((float)0), (of_difference_3 * (w1_array_4 / t_8)) + shift_array_9) *
+                        t_10)) + (max_nan_any(splat_any((float)0), (of_difference_3 * (w1_array_11 / t_8)) +
+                        shift_array_12) * t_13)) + (max_nan_any(splat_any((float)0),
+                        (of_difference_3 * (w1_array_14 / t_8)) + shift_array_15) * t_16)) +
+                        (max_nan_any(splat_any((float)0), (of_difference_3 * (w1_array_17 / t_8)) + shift_array_18) *
+                        t_19)) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
@@ -11272,17 +11281,17 @@ static struct version part_version(int part, int64_t n_k)
     case 2:
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_fire_dq_sums1_v4, .tile = -1, .own = 1755648, .of_pair = 128,
+        return (struct version){.rows = softmax_fire_dq_sums1_v4, .tile = -1, .own = 1754752, .of_pair = 128,
             .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 4, .remembers = {702336, 965440, 1228544,
             1491648}};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_fire_dq_sums1_v3, .tile = -1, .own = 1755648, .of_pair = 128,
+        return (struct version){.rows = softmax_fire_dq_sums1_v3, .tile = -1, .own = 1754752, .of_pair = 128,
             .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 4, .remembers = {702336, 965440, 1228544,
             1491648}};
 #endif
-    return (struct version){.rows = softmax_fire_dq_sums1_any, .tile = -1, .own = 1755648, .of_pair = 128,
+    return (struct version){.rows = softmax_fire_dq_sums1_any, .tile = -1, .own = 1754752, .of_pair = 128,
         .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 4, .remembers = {702336, 965440, 1228544,
         1491648}};
     case 3:

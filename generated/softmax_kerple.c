@@ -882,16 +882,15 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
             const int64_t difference_3680 = above ? of_difference_known->to - of_difference_first : 0;
             const int64_t difference_3681 = above ? 368 : of_difference_known->from - of_difference_first;
             if (difference_3680 >= difference_3681) continue;
-            /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_368 + (lo() - hi())) + query_start) + 1) *
-               1.0f))) * 1.442695f */
-            const float t_0 = fabsf(a_array[0]);
-            const float t_1 = fabsf(c_array[0]);
-            const int64_t t_2 = i0 - j1;
+            /* of_difference = log1p(abs(c) * (abs(((difference_368 + (lo() - hi())) + query_start) + 1) * 1.0f)) *
+               (abs(a) * 1.442695f) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = i0 - j1;
+            const float t_2 = fabsf(a_array[0]) * 1.442695f;
             for (int64_t difference_368 = difference_3680; difference_368 < difference_3681; difference_368 += 16) {
-                store_v4(of_difference + difference_368, (t_0 * log1p_v4(t_1 *
-                    (__builtin_convertvector((((((difference_368 + lane_v4) + t_2) + query_start) + 1) ^
-                    (((((difference_368 + lane_v4) + t_2) + query_start) + 1) >> 63)) - (((((difference_368 + lane_v4) +
-                    t_2) + query_start) + 1) >> 63), vec_v4) * 1.0f))) * 1.442695f);
+                store_v4(of_difference + difference_368, log1p_v4(t_0 * (__builtin_convertvector((((((difference_368 +
+                    lane_v4) + t_1) + query_start) + 1) ^ (((((difference_368 + lane_v4) + t_1) + query_start) + 1) >>
+                    63)) - (((((difference_368 + lane_v4) + t_1) + query_start) + 1) >> 63), vec_v4) * 1.0f)) * t_2);
             }
         }
         extend_known(of_difference_known, of_difference_first, of_difference_first + 368);
@@ -1103,13 +1102,13 @@ TARGET_v4 APART void softmax_kerple_few_keys_v4(const struct call *call, int64_t
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs(((r % n_q) + query_start) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - (log1p(abs(c) * (abs(((r % n_q) + query_start) - j) * 1.0f)) * (abs(a) * 1.442695f)) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_0 = j0 + j + lane_v4;
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - ((fabsf(a_array[(r / n_q) *
-                    a_array_stride_0]) * log1p_v4(fabsf(c_array[(r / n_q) * c_array_stride_0]) *
-                    (abs_v4(__builtin_convertvector(((r % n_q) + query_start) - t_0, vec_v4)) * 1.0f))) * 1.442695f));
+                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - (log1p_v4(fabsf(c_array[(r / n_q) *
+                    c_array_stride_0]) * (abs_v4(__builtin_convertvector(((r % n_q) + query_start) - t_0,
+                    vec_v4)) * 1.0f)) * (fabsf(a_array[(r / n_q) * a_array_stride_0]) * 1.442695f)));
             }
         }
         /* old_max = state_max */
@@ -1371,16 +1370,15 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
             const int64_t difference_3680 = above ? of_difference_known->to - of_difference_first : 0;
             const int64_t difference_3681 = above ? 368 : of_difference_known->from - of_difference_first;
             if (difference_3680 >= difference_3681) continue;
-            /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_368 + (lo() - hi())) + query_start) + 1) *
-               1.0f))) * 1.442695f */
-            const float t_0 = fabsf(a_array[0]);
-            const float t_1 = fabsf(c_array[0]);
-            const int64_t t_2 = i0 - j1;
+            /* of_difference = log1p(abs(c) * (abs(((difference_368 + (lo() - hi())) + query_start) + 1) * 1.0f)) *
+               (abs(a) * 1.442695f) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = i0 - j1;
+            const float t_2 = fabsf(a_array[0]) * 1.442695f;
             for (int64_t difference_368 = difference_3680; difference_368 < difference_3681; difference_368 += 16) {
-                store_v4(of_difference + difference_368, (t_0 * log1p_v4(t_1 *
-                    (__builtin_convertvector((((((difference_368 + lane_v4) + t_2) + query_start) + 1) ^
-                    (((((difference_368 + lane_v4) + t_2) + query_start) + 1) >> 63)) - (((((difference_368 + lane_v4) +
-                    t_2) + query_start) + 1) >> 63), vec_v4) * 1.0f))) * 1.442695f);
+                store_v4(of_difference + difference_368, log1p_v4(t_0 * (__builtin_convertvector((((((difference_368 +
+                    lane_v4) + t_1) + query_start) + 1) ^ (((((difference_368 + lane_v4) + t_1) + query_start) + 1) >>
+                    63)) - (((((difference_368 + lane_v4) + t_1) + query_start) + 1) >> 63), vec_v4) * 1.0f)) * t_2);
             }
         }
         extend_known(of_difference_known, of_difference_first, of_difference_first + 368);
@@ -1630,17 +1628,17 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                     const int64_t difference_2240 = above ? of_difference_known->to - of_difference_first : 0;
                     const int64_t difference_2241 = above ? 224 : of_difference_known->from - of_difference_first;
                     if (difference_2240 >= difference_2241) continue;
-                    /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_224 + (lo() - hi())) + query_start) +
-                       1) * 1.0f))) * 1.442695f */
-                    const float t_0 = fabsf(a_array[0]);
-                    const float t_1 = fabsf(c_array[0]);
-                    const int64_t t_2 = i0 - j1;
+                    /* of_difference = log1p(abs(c) * (abs(((difference_224 + (lo() - hi())) + query_start) + 1) *
+                       1.0f)) * (abs(a) * 1.442695f) */
+                    const float t_0 = fabsf(c_array[0]);
+                    const int64_t t_1 = i0 - j1;
+                    const float t_2 = fabsf(a_array[0]) * 1.442695f;
                     for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
                         difference_224 += 16) {
-                        store_v4(of_difference + difference_224, (t_0 * log1p_v4(t_1 *
-                            (__builtin_convertvector((((((difference_224 + lane_v4) + t_2) + query_start) + 1) ^
-                            (((((difference_224 + lane_v4) + t_2) + query_start) + 1) >> 63)) - (((((difference_224 +
-                            lane_v4) + t_2) + query_start) + 1) >> 63), vec_v4) * 1.0f))) * 1.442695f);
+                        store_v4(of_difference + difference_224, log1p_v4(t_0 *
+                            (__builtin_convertvector((((((difference_224 + lane_v4) + t_1) + query_start) + 1) ^
+                            (((((difference_224 + lane_v4) + t_1) + query_start) + 1) >> 63)) - (((((difference_224 +
+                            lane_v4) + t_1) + query_start) + 1) >> 63), vec_v4) * 1.0f)) * t_2);
                     }
                 }
                 extend_known(of_difference_known, of_difference_first, of_difference_first + 224);
@@ -1976,16 +1974,16 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
                 const int64_t difference_3680 = above ? of_difference_known->to - of_difference_first : 0;
                 const int64_t difference_3681 = above ? 368 : of_difference_known->from - of_difference_first;
                 if (difference_3680 >= difference_3681) continue;
-                /* of_difference = (abs(a) * log1p(abs(c) * (abs((query_start - (difference_368 + (lo() - hi()))) + -1)
-                   * 1.0f))) * 1.442695f */
-                const float t_0 = fabsf(a_array[m * a_array_stride_0]);
-                const float t_1 = fabsf(c_array[m * c_array_stride_0]);
-                const int64_t t_2 = j0 - i1;
+                /* of_difference = log1p(abs(c) * (abs((query_start - (difference_368 + (lo() - hi()))) + -1) * 1.0f)) *
+                   (abs(a) * 1.442695f) */
+                const float t_0 = fabsf(c_array[m * c_array_stride_0]);
+                const int64_t t_1 = j0 - i1;
+                const float t_2 = fabsf(a_array[m * a_array_stride_0]) * 1.442695f;
                 for (int64_t difference_368 = difference_3680; difference_368 < difference_3681; difference_368 += 16) {
-                    store_v4(of_difference + difference_368, (t_0 * log1p_v4(t_1 *
-                        (__builtin_convertvector((((query_start - ((difference_368 + lane_v4) + t_2)) + (-1)) ^
-                        (((query_start - ((difference_368 + lane_v4) + t_2)) + (-1)) >> 63)) - (((query_start -
-                        ((difference_368 + lane_v4) + t_2)) + (-1)) >> 63), vec_v4) * 1.0f))) * 1.442695f);
+                    store_v4(of_difference + difference_368, log1p_v4(t_0 * (__builtin_convertvector((((query_start -
+                        ((difference_368 + lane_v4) + t_1)) + (-1)) ^ (((query_start - ((difference_368 + lane_v4) +
+                        t_1)) + (-1)) >> 63)) - (((query_start - ((difference_368 + lane_v4) + t_1)) + (-1)) >> 63),
+                        vec_v4) * 1.0f)) * t_2);
                 }
             }
             extend_known(of_difference_known, of_difference_first, of_difference_first + 368);
@@ -2860,16 +2858,15 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
             const int64_t difference_3600 = above ? of_difference_known->to - of_difference_first : 0;
             const int64_t difference_3601 = above ? 360 : of_difference_known->from - of_difference_first;
             if (difference_3600 >= difference_3601) continue;
-            /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_360 + (lo() - hi())) + query_start) + 1) *
-               1.0f))) * 1.442695f */
-            const float t_0 = fabsf(a_array[0]);
-            const float t_1 = fabsf(c_array[0]);
-            const int64_t t_2 = i0 - j1;
+            /* of_difference = log1p(abs(c) * (abs(((difference_360 + (lo() - hi())) + query_start) + 1) * 1.0f)) *
+               (abs(a) * 1.442695f) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = i0 - j1;
+            const float t_2 = fabsf(a_array[0]) * 1.442695f;
             for (int64_t difference_360 = difference_3600; difference_360 < difference_3601; difference_360 += 8) {
-                store_v3(of_difference + difference_360, (t_0 * log1p_v3(t_1 *
-                    (__builtin_convertvector((((((difference_360 + lane_v3) + t_2) + query_start) + 1) ^
-                    (((((difference_360 + lane_v3) + t_2) + query_start) + 1) >> 63)) - (((((difference_360 + lane_v3) +
-                    t_2) + query_start) + 1) >> 63), vec_v3) * 1.0f))) * 1.442695f);
+                store_v3(of_difference + difference_360, log1p_v3(t_0 * (__builtin_convertvector((((((difference_360 +
+                    lane_v3) + t_1) + query_start) + 1) ^ (((((difference_360 + lane_v3) + t_1) + query_start) + 1) >>
+                    63)) - (((((difference_360 + lane_v3) + t_1) + query_start) + 1) >> 63), vec_v3) * 1.0f)) * t_2);
             }
         }
         extend_known(of_difference_known, of_difference_first, of_difference_first + 360);
@@ -3080,13 +3077,13 @@ TARGET_v3 APART void softmax_kerple_few_keys_v3(const struct call *call, int64_t
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs(((r % n_q) + query_start) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - (log1p(abs(c) * (abs(((r % n_q) + query_start) - j) * 1.0f)) * (abs(a) * 1.442695f)) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_0 = j0 + j + lane_v3;
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - ((fabsf(a_array[(r / n_q) *
-                    a_array_stride_0]) * log1p_v3(fabsf(c_array[(r / n_q) * c_array_stride_0]) *
-                    (abs_v3(__builtin_convertvector(((r % n_q) + query_start) - t_0, vec_v3)) * 1.0f))) * 1.442695f));
+                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - (log1p_v3(fabsf(c_array[(r / n_q) *
+                    c_array_stride_0]) * (abs_v3(__builtin_convertvector(((r % n_q) + query_start) - t_0,
+                    vec_v3)) * 1.0f)) * (fabsf(a_array[(r / n_q) * a_array_stride_0]) * 1.442695f)));
             }
         }
         /* old_max = state_max */
@@ -3348,16 +3345,15 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
             const int64_t difference_3600 = above ? of_difference_known->to - of_difference_first : 0;
             const int64_t difference_3601 = above ? 360 : of_difference_known->from - of_difference_first;
             if (difference_3600 >= difference_3601) continue;
-            /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_360 + (lo() - hi())) + query_start) + 1) *
-               1.0f))) * 1.442695f */
-            const float t_0 = fabsf(a_array[0]);
-            const float t_1 = fabsf(c_array[0]);
-            const int64_t t_2 = i0 - j1;
+            /* of_difference = log1p(abs(c) * (abs(((difference_360 + (lo() - hi())) + query_start) + 1) * 1.0f)) *
+               (abs(a) * 1.442695f) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = i0 - j1;
+            const float t_2 = fabsf(a_array[0]) * 1.442695f;
             for (int64_t difference_360 = difference_3600; difference_360 < difference_3601; difference_360 += 8) {
-                store_v3(of_difference + difference_360, (t_0 * log1p_v3(t_1 *
-                    (__builtin_convertvector((((((difference_360 + lane_v3) + t_2) + query_start) + 1) ^
-                    (((((difference_360 + lane_v3) + t_2) + query_start) + 1) >> 63)) - (((((difference_360 + lane_v3) +
-                    t_2) + query_start) + 1) >> 63), vec_v3) * 1.0f))) * 1.442695f);
+                store_v3(of_difference + difference_360, log1p_v3(t_0 * (__builtin_convertvector((((((difference_360 +
+                    lane_v3) + t_1) + query_start) + 1) ^ (((((difference_360 + lane_v3) + t_1) + query_start) + 1) >>
+                    63)) - (((((difference_360 + lane_v3) + t_1) + query_start) + 1) >> 63), vec_v3) * 1.0f)) * t_2);
             }
         }
         extend_known(of_difference_known, of_difference_first, of_difference_first + 360);
@@ -3607,17 +3603,17 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                     const int64_t difference_2160 = above ? of_difference_known->to - of_difference_first : 0;
                     const int64_t difference_2161 = above ? 216 : of_difference_known->from - of_difference_first;
                     if (difference_2160 >= difference_2161) continue;
-                    /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_216 + (lo() - hi())) + query_start) +
-                       1) * 1.0f))) * 1.442695f */
-                    const float t_0 = fabsf(a_array[0]);
-                    const float t_1 = fabsf(c_array[0]);
-                    const int64_t t_2 = i0 - j1;
+                    /* of_difference = log1p(abs(c) * (abs(((difference_216 + (lo() - hi())) + query_start) + 1) *
+                       1.0f)) * (abs(a) * 1.442695f) */
+                    const float t_0 = fabsf(c_array[0]);
+                    const int64_t t_1 = i0 - j1;
+                    const float t_2 = fabsf(a_array[0]) * 1.442695f;
                     for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
                         difference_216 += 8) {
-                        store_v3(of_difference + difference_216, (t_0 * log1p_v3(t_1 *
-                            (__builtin_convertvector((((((difference_216 + lane_v3) + t_2) + query_start) + 1) ^
-                            (((((difference_216 + lane_v3) + t_2) + query_start) + 1) >> 63)) - (((((difference_216 +
-                            lane_v3) + t_2) + query_start) + 1) >> 63), vec_v3) * 1.0f))) * 1.442695f);
+                        store_v3(of_difference + difference_216, log1p_v3(t_0 *
+                            (__builtin_convertvector((((((difference_216 + lane_v3) + t_1) + query_start) + 1) ^
+                            (((((difference_216 + lane_v3) + t_1) + query_start) + 1) >> 63)) - (((((difference_216 +
+                            lane_v3) + t_1) + query_start) + 1) >> 63), vec_v3) * 1.0f)) * t_2);
                     }
                 }
                 extend_known(of_difference_known, of_difference_first, of_difference_first + 216);
@@ -3953,16 +3949,16 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
                 const int64_t difference_3600 = above ? of_difference_known->to - of_difference_first : 0;
                 const int64_t difference_3601 = above ? 360 : of_difference_known->from - of_difference_first;
                 if (difference_3600 >= difference_3601) continue;
-                /* of_difference = (abs(a) * log1p(abs(c) * (abs((query_start - (difference_360 + (lo() - hi()))) + -1)
-                   * 1.0f))) * 1.442695f */
-                const float t_0 = fabsf(a_array[m * a_array_stride_0]);
-                const float t_1 = fabsf(c_array[m * c_array_stride_0]);
-                const int64_t t_2 = j0 - i1;
+                /* of_difference = log1p(abs(c) * (abs((query_start - (difference_360 + (lo() - hi()))) + -1) * 1.0f)) *
+                   (abs(a) * 1.442695f) */
+                const float t_0 = fabsf(c_array[m * c_array_stride_0]);
+                const int64_t t_1 = j0 - i1;
+                const float t_2 = fabsf(a_array[m * a_array_stride_0]) * 1.442695f;
                 for (int64_t difference_360 = difference_3600; difference_360 < difference_3601; difference_360 += 8) {
-                    store_v3(of_difference + difference_360, (t_0 * log1p_v3(t_1 *
-                        (__builtin_convertvector((((query_start - ((difference_360 + lane_v3) + t_2)) + (-1)) ^
-                        (((query_start - ((difference_360 + lane_v3) + t_2)) + (-1)) >> 63)) - (((query_start -
-                        ((difference_360 + lane_v3) + t_2)) + (-1)) >> 63), vec_v3) * 1.0f))) * 1.442695f);
+                    store_v3(of_difference + difference_360, log1p_v3(t_0 * (__builtin_convertvector((((query_start -
+                        ((difference_360 + lane_v3) + t_1)) + (-1)) ^ (((query_start - ((difference_360 + lane_v3) +
+                        t_1)) + (-1)) >> 63)) - (((query_start - ((difference_360 + lane_v3) + t_1)) + (-1)) >> 63),
+                        vec_v3) * 1.0f)) * t_2);
                 }
             }
             extend_known(of_difference_known, of_difference_first, of_difference_first + 360);
@@ -4821,16 +4817,15 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
             const int64_t difference_3560 = above ? of_difference_known->to - of_difference_first : 0;
             const int64_t difference_3561 = above ? 356 : of_difference_known->from - of_difference_first;
             if (difference_3560 >= difference_3561) continue;
-            /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_356 + (lo() - hi())) + query_start) + 1) *
-               1.0f))) * 1.442695f */
-            const float t_0 = fabsf(a_array[0]);
-            const float t_1 = fabsf(c_array[0]);
-            const int64_t t_2 = i0 - j1;
+            /* of_difference = log1p(abs(c) * (abs(((difference_356 + (lo() - hi())) + query_start) + 1) * 1.0f)) *
+               (abs(a) * 1.442695f) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = i0 - j1;
+            const float t_2 = fabsf(a_array[0]) * 1.442695f;
             for (int64_t difference_356 = difference_3560; difference_356 < difference_3561; difference_356 += 4) {
-                store_any(of_difference + difference_356, (t_0 * log1p_any(t_1 *
-                    (__builtin_convertvector((((((difference_356 + lane_any) + t_2) + query_start) + 1) ^
-                    (((((difference_356 + lane_any) + t_2) + query_start) + 1) >> 63)) - (((((difference_356 + lane_any)
-                    + t_2) + query_start) + 1) >> 63), vec_any) * 1.0f))) * 1.442695f);
+                store_any(of_difference + difference_356, log1p_any(t_0 * (__builtin_convertvector((((((difference_356 +
+                    lane_any) + t_1) + query_start) + 1) ^ (((((difference_356 + lane_any) + t_1) + query_start) + 1) >>
+                    63)) - (((((difference_356 + lane_any) + t_1) + query_start) + 1) >> 63), vec_any) * 1.0f)) * t_2);
             }
         }
         extend_known(of_difference_known, of_difference_first, of_difference_first + 356);
@@ -5043,13 +5038,13 @@ APART void softmax_kerple_few_keys_any(const struct call *call, int64_t task, co
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* score = score - ((abs(a) * log1p(abs(c) * (abs(((r % n_q) + query_start) - j) * 1.0f))) * 1.442695f) */
+        /* score = score - (log1p(abs(c) * (abs(((r % n_q) + query_start) - j) * 1.0f)) * (abs(a) * 1.442695f)) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_0 = j0 + j + lane_any;
             for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - ((fabsf(a_array[(r / n_q) *
-                    a_array_stride_0]) * log1p_any(fabsf(c_array[(r / n_q) * c_array_stride_0]) *
-                    (abs_any(__builtin_convertvector(((r % n_q) + query_start) - t_0, vec_any)) * 1.0f))) * 1.442695f));
+                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - (log1p_any(fabsf(c_array[(r / n_q) *
+                    c_array_stride_0]) * (abs_any(__builtin_convertvector(((r % n_q) + query_start) - t_0,
+                    vec_any)) * 1.0f)) * (fabsf(a_array[(r / n_q) * a_array_stride_0]) * 1.442695f)));
             }
         }
         /* old_max = state_max */
@@ -5311,16 +5306,15 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
             const int64_t difference_3560 = above ? of_difference_known->to - of_difference_first : 0;
             const int64_t difference_3561 = above ? 356 : of_difference_known->from - of_difference_first;
             if (difference_3560 >= difference_3561) continue;
-            /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_356 + (lo() - hi())) + query_start) + 1) *
-               1.0f))) * 1.442695f */
-            const float t_0 = fabsf(a_array[0]);
-            const float t_1 = fabsf(c_array[0]);
-            const int64_t t_2 = i0 - j1;
+            /* of_difference = log1p(abs(c) * (abs(((difference_356 + (lo() - hi())) + query_start) + 1) * 1.0f)) *
+               (abs(a) * 1.442695f) */
+            const float t_0 = fabsf(c_array[0]);
+            const int64_t t_1 = i0 - j1;
+            const float t_2 = fabsf(a_array[0]) * 1.442695f;
             for (int64_t difference_356 = difference_3560; difference_356 < difference_3561; difference_356 += 4) {
-                store_any(of_difference + difference_356, (t_0 * log1p_any(t_1 *
-                    (__builtin_convertvector((((((difference_356 + lane_any) + t_2) + query_start) + 1) ^
-                    (((((difference_356 + lane_any) + t_2) + query_start) + 1) >> 63)) - (((((difference_356 + lane_any)
-                    + t_2) + query_start) + 1) >> 63), vec_any) * 1.0f))) * 1.442695f);
+                store_any(of_difference + difference_356, log1p_any(t_0 * (__builtin_convertvector((((((difference_356 +
+                    lane_any) + t_1) + query_start) + 1) ^ (((((difference_356 + lane_any) + t_1) + query_start) + 1) >>
+                    63)) - (((((difference_356 + lane_any) + t_1) + query_start) + 1) >> 63), vec_any) * 1.0f)) * t_2);
             }
         }
         extend_known(of_difference_known, of_difference_first, of_difference_first + 356);
@@ -5571,17 +5565,17 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                     const int64_t difference_2120 = above ? of_difference_known->to - of_difference_first : 0;
                     const int64_t difference_2121 = above ? 212 : of_difference_known->from - of_difference_first;
                     if (difference_2120 >= difference_2121) continue;
-                    /* of_difference = (abs(a) * log1p(abs(c) * (abs(((difference_212 + (lo() - hi())) + query_start) +
-                       1) * 1.0f))) * 1.442695f */
-                    const float t_0 = fabsf(a_array[0]);
-                    const float t_1 = fabsf(c_array[0]);
-                    const int64_t t_2 = i0 - j1;
+                    /* of_difference = log1p(abs(c) * (abs(((difference_212 + (lo() - hi())) + query_start) + 1) *
+                       1.0f)) * (abs(a) * 1.442695f) */
+                    const float t_0 = fabsf(c_array[0]);
+                    const int64_t t_1 = i0 - j1;
+                    const float t_2 = fabsf(a_array[0]) * 1.442695f;
                     for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
                         difference_212 += 4) {
-                        store_any(of_difference + difference_212, (t_0 * log1p_any(t_1 *
-                            (__builtin_convertvector((((((difference_212 + lane_any) + t_2) + query_start) + 1) ^
-                            (((((difference_212 + lane_any) + t_2) + query_start) + 1) >> 63)) - (((((difference_212 +
-                            lane_any) + t_2) + query_start) + 1) >> 63), vec_any) * 1.0f))) * 1.442695f);
+                        store_any(of_difference + difference_212, log1p_any(t_0 *
+                            (__builtin_convertvector((((((difference_212 + lane_any) + t_1) + query_start) + 1) ^
+                            (((((difference_212 + lane_any) + t_1) + query_start) + 1) >> 63)) - (((((difference_212 +
+                            lane_any) + t_1) + query_start) + 1) >> 63), vec_any) * 1.0f)) * t_2);
                     }
                 }
                 extend_known(of_difference_known, of_difference_first, of_difference_first + 212);
@@ -5917,16 +5911,16 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
                 const int64_t difference_3560 = above ? of_difference_known->to - of_difference_first : 0;
                 const int64_t difference_3561 = above ? 356 : of_difference_known->from - of_difference_first;
                 if (difference_3560 >= difference_3561) continue;
-                /* of_difference = (abs(a) * log1p(abs(c) * (abs((query_start - (difference_356 + (lo() - hi()))) + -1)
-                   * 1.0f))) * 1.442695f */
-                const float t_0 = fabsf(a_array[m * a_array_stride_0]);
-                const float t_1 = fabsf(c_array[m * c_array_stride_0]);
-                const int64_t t_2 = j0 - i1;
+                /* of_difference = log1p(abs(c) * (abs((query_start - (difference_356 + (lo() - hi()))) + -1) * 1.0f)) *
+                   (abs(a) * 1.442695f) */
+                const float t_0 = fabsf(c_array[m * c_array_stride_0]);
+                const int64_t t_1 = j0 - i1;
+                const float t_2 = fabsf(a_array[m * a_array_stride_0]) * 1.442695f;
                 for (int64_t difference_356 = difference_3560; difference_356 < difference_3561; difference_356 += 4) {
-                    store_any(of_difference + difference_356, (t_0 * log1p_any(t_1 *
-                        (__builtin_convertvector((((query_start - ((difference_356 + lane_any) + t_2)) + (-1)) ^
-                        (((query_start - ((difference_356 + lane_any) + t_2)) + (-1)) >> 63)) - (((query_start -
-                        ((difference_356 + lane_any) + t_2)) + (-1)) >> 63), vec_any) * 1.0f))) * 1.442695f);
+                    store_any(of_difference + difference_356, log1p_any(t_0 * (__builtin_convertvector((((query_start -
+                        ((difference_356 + lane_any) + t_1)) + (-1)) ^ (((query_start - ((difference_356 + lane_any) +
+                        t_1)) + (-1)) >> 63)) - (((query_start - ((difference_356 + lane_any) + t_1)) + (-1)) >> 63),
+                        vec_any) * 1.0f)) * t_2);
                 }
             }
             extend_known(of_difference_known, of_difference_first, of_difference_first + 356);

@@ -1533,32 +1533,32 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* weight = exp2(((((score * 0.125f) * factor) * log((i + query_start) + 1.0f)) * 1.442695f) -
+                /* weight = exp2((((score * (factor * 0.125f)) * log((i + query_start) + 1.0f)) * 1.442695f) -
                    saved_0_tile); score_2 = score_2 + r ... */
                 const float factor_array_1 = factor_array[0];
+                const float t_2 = factor_array_1 * 0.125f;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_2 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4) + 1.0f);
-                    const vec_v4 saved_0_tile_3 = load_v4(saved_0_tile + i);
-                    const vec_v4 row_0_tile_6 = load_v4(row_0_tile + i);
-                    const vec_v4 t_8 = factor_array_1 * t_2;
+                    const vec_v4 t_3 = log_v4(__builtin_convertvector((i0 + i + lane_v4) + query_start, vec_v4) + 1.0f);
+                    const vec_v4 saved_0_tile_4 = load_v4(saved_0_tile + i);
+                    const vec_v4 row_0_tile_7 = load_v4(row_0_tile + i);
+                    const vec_v4 t_9 = factor_array_1 * t_3;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v4 score_0 = load_v4(score + j * 64 + i);
-                        const vec_v4 weight_new4 = exp2_v4(((((score_0 * 0.125f) * factor_array_1) * t_2) * 1.442695f) -
-                            saved_0_tile_3);
-                        const vec_v4 score_2_5 = load_v4(score_2 + j * 64 + i);
-                        const vec_v4 score_2_new7 = score_2_5 + row_0_tile_6;
-                        store_v4(score_2 + j * 64 + i, score_2_new7);
-                        store_v4(weight_3 + j * 64 + i, score_2_new7 * ((weight_new4 * t_8) * 0.125f));
-                        store_v4(score + j * 64 + i, score_2_new7 * ((weight_new4 * (score_0 * t_2)) * 0.125f));
+                        const vec_v4 weight_new5 = exp2_v4((((score_0 * t_2) * t_3) * 1.442695f) - saved_0_tile_4);
+                        const vec_v4 score_2_6 = load_v4(score_2 + j * 64 + i);
+                        const vec_v4 score_2_new8 = score_2_6 + row_0_tile_7;
+                        store_v4(score_2 + j * 64 + i, score_2_new8);
+                        store_v4(weight_3 + j * 64 + i, score_2_new8 * ((weight_new5 * t_9) * 0.125f));
+                        store_v4(score + j * 64 + i, score_2_new8 * ((weight_new5 * (score_0 * t_3)) * 0.125f));
                     }
                 }
                 if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (dq) {
                         /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_9 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_9,
+                                store_v4(weight_3 + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10,
                                     mask_v4), load_v4(weight_3 + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -1588,9 +1588,9 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                     if (partial_0) {
                         /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
+                            const ints_v4 t_11 = (i0 + i + lane_v4) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
+                                store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
                                     load_v4(score + j * 64 + i), splat_v4(0.0f)));
                             }
                         }
@@ -1629,8 +1629,8 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v4 lane_sums = splat_v4(0);
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_sum_11 = load_v4(row_sum + i);
-                        const vec_v4 term = row_sum_11;
+                        const vec_v4 row_sum_12 = load_v4(row_sum + i);
+                        const vec_v4 term = row_sum_12;
                         lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
                             mask_v4), term, splat_v4(0));
                     }
@@ -1714,13 +1714,14 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
             }
         }
     }
-    /* k_tile = k_tile * 0.125f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.125f);
-                store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-                store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+    if (dk) {
+        /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
+                    store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
+                }
             }
         }
     }
@@ -1735,13 +1736,12 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f) - saved_0) */
-            const float factor_array_0 = factor_array[m * factor_array_stride_0];
+            /* score = exp2((((score * (factor * 0.125f)) * log((i + query_start) + 1.0f)) * 1.442695f) - saved_0) */
+            const float t_0 = (factor_array[m * factor_array_stride_0]) * 0.125f;
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 64 + j, exp2_v4((((load_v4(score + i * 64 + j) * factor_array_0) *
-                        (float)log((double)((i0 + i) + query_start) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head +
-                        (i0 + i)])));
+                    store_v4(score + i * 64 + j, exp2_v4((((load_v4(score + i * 64 + j) * t_0) * (float)log((double)((i0
+                        + i) + query_start) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
@@ -3223,32 +3223,32 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* weight = exp2(((((score * 0.125f) * factor) * log((i + query_start) + 1.0f)) * 1.442695f) -
+                /* weight = exp2((((score * (factor * 0.125f)) * log((i + query_start) + 1.0f)) * 1.442695f) -
                    saved_0_tile); score_2 = score_2 + r ... */
                 const float factor_array_1 = factor_array[0];
+                const float t_2 = factor_array_1 * 0.125f;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_2 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3) + 1.0f);
-                    const vec_v3 saved_0_tile_3 = load_v3(saved_0_tile + i);
-                    const vec_v3 row_0_tile_6 = load_v3(row_0_tile + i);
-                    const vec_v3 t_8 = factor_array_1 * t_2;
+                    const vec_v3 t_3 = log_v3(__builtin_convertvector((i0 + i + lane_v3) + query_start, vec_v3) + 1.0f);
+                    const vec_v3 saved_0_tile_4 = load_v3(saved_0_tile + i);
+                    const vec_v3 row_0_tile_7 = load_v3(row_0_tile + i);
+                    const vec_v3 t_9 = factor_array_1 * t_3;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v3 score_0 = load_v3(score + j * 64 + i);
-                        const vec_v3 weight_new4 = exp2_v3(((((score_0 * 0.125f) * factor_array_1) * t_2) * 1.442695f) -
-                            saved_0_tile_3);
-                        const vec_v3 score_2_5 = load_v3(score_2 + j * 64 + i);
-                        const vec_v3 score_2_new7 = score_2_5 + row_0_tile_6;
-                        store_v3(score_2 + j * 64 + i, score_2_new7);
-                        store_v3(weight_3 + j * 64 + i, score_2_new7 * ((weight_new4 * t_8) * 0.125f));
-                        store_v3(score + j * 64 + i, score_2_new7 * ((weight_new4 * (score_0 * t_2)) * 0.125f));
+                        const vec_v3 weight_new5 = exp2_v3((((score_0 * t_2) * t_3) * 1.442695f) - saved_0_tile_4);
+                        const vec_v3 score_2_6 = load_v3(score_2 + j * 64 + i);
+                        const vec_v3 score_2_new8 = score_2_6 + row_0_tile_7;
+                        store_v3(score_2 + j * 64 + i, score_2_new8);
+                        store_v3(weight_3 + j * 64 + i, score_2_new8 * ((weight_new5 * t_9) * 0.125f));
+                        store_v3(score + j * 64 + i, score_2_new8 * ((weight_new5 * (score_0 * t_3)) * 0.125f));
                     }
                 }
                 if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (dq) {
                         /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_9 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_9,
+                                store_v3(weight_3 + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10,
                                     mask_v3), load_v3(weight_3 + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -3278,9 +3278,9 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                     if (partial_0) {
                         /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
+                            const ints_v3 t_11 = (i0 + i + lane_v3) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
+                                store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
                                     load_v3(score + j * 64 + i), splat_v3(0.0f)));
                             }
                         }
@@ -3319,8 +3319,8 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                 for (int64_t one = 0; one < 1; one++) {
                     vec_v3 lane_sums = splat_v3(0);
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_sum_11 = load_v3(row_sum + i);
-                        const vec_v3 term = row_sum_11;
+                        const vec_v3 row_sum_12 = load_v3(row_sum + i);
+                        const vec_v3 term = row_sum_12;
                         lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
                             mask_v3), term, splat_v3(0));
                     }
@@ -3404,13 +3404,14 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
             }
         }
     }
-    /* k_tile = k_tile * 0.125f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.125f);
-                store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-                store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+    if (dk) {
+        /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
+                    store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
+                }
             }
         }
     }
@@ -3425,13 +3426,12 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f) - saved_0) */
-            const float factor_array_0 = factor_array[m * factor_array_stride_0];
+            /* score = exp2((((score * (factor * 0.125f)) * log((i + query_start) + 1.0f)) * 1.442695f) - saved_0) */
+            const float t_0 = (factor_array[m * factor_array_stride_0]) * 0.125f;
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 64 + j, exp2_v3((((load_v3(score + i * 64 + j) * factor_array_0) *
-                        (float)log((double)((i0 + i) + query_start) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head +
-                        (i0 + i)])));
+                    store_v3(score + i * 64 + j, exp2_v3((((load_v3(score + i * 64 + j) * t_0) * (float)log((double)((i0
+                        + i) + query_start) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
@@ -4899,33 +4899,33 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                 /* score_2[j][i] = sum over e of v * dout_tile */
                 dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
-                /* weight = exp2(((((score * 0.125f) * factor) * log((i + query_start) + 1.0f)) * 1.442695f) -
+                /* weight = exp2((((score * (factor * 0.125f)) * log((i + query_start) + 1.0f)) * 1.442695f) -
                    saved_0_tile); score_2 = score_2 + r ... */
                 const float factor_array_1 = factor_array[0];
+                const float t_2 = factor_array_1 * 0.125f;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_2 = log_any(__builtin_convertvector((i0 + i + lane_any) + query_start,
+                    const vec_any t_3 = log_any(__builtin_convertvector((i0 + i + lane_any) + query_start,
                         vec_any) + 1.0f);
-                    const vec_any saved_0_tile_3 = load_any(saved_0_tile + i);
-                    const vec_any row_0_tile_6 = load_any(row_0_tile + i);
-                    const vec_any t_8 = factor_array_1 * t_2;
+                    const vec_any saved_0_tile_4 = load_any(saved_0_tile + i);
+                    const vec_any row_0_tile_7 = load_any(row_0_tile + i);
+                    const vec_any t_9 = factor_array_1 * t_3;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_any score_0 = load_any(score + j * 64 + i);
-                        const vec_any weight_new4 = exp2_any(((((score_0 * 0.125f) * factor_array_1) * t_2) * 1.442695f)
-                            - saved_0_tile_3);
-                        const vec_any score_2_5 = load_any(score_2 + j * 64 + i);
-                        const vec_any score_2_new7 = score_2_5 + row_0_tile_6;
-                        store_any(score_2 + j * 64 + i, score_2_new7);
-                        store_any(weight_3 + j * 64 + i, score_2_new7 * ((weight_new4 * t_8) * 0.125f));
-                        store_any(score + j * 64 + i, score_2_new7 * ((weight_new4 * (score_0 * t_2)) * 0.125f));
+                        const vec_any weight_new5 = exp2_any((((score_0 * t_2) * t_3) * 1.442695f) - saved_0_tile_4);
+                        const vec_any score_2_6 = load_any(score_2 + j * 64 + i);
+                        const vec_any score_2_new8 = score_2_6 + row_0_tile_7;
+                        store_any(score_2 + j * 64 + i, score_2_new8);
+                        store_any(weight_3 + j * 64 + i, score_2_new8 * ((weight_new5 * t_9) * 0.125f));
+                        store_any(score + j * 64 + i, score_2_new8 * ((weight_new5 * (score_0 * t_3)) * 0.125f));
                     }
                 }
                 if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                     if (dq) {
                         /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_9 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_10 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_9,
+                                store_any(weight_3 + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10,
                                     mask_any), load_any(weight_3 + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -4955,9 +4955,9 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                     if (partial_0) {
                         /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_10 = (i0 + i + lane_any) + query_start;
+                            const ints_any t_11 = (i0 + i + lane_any) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10,
+                                store_any(score + j * 64 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11,
                                     mask_any), load_any(score + j * 64 + i), splat_any(0.0f)));
                             }
                         }
@@ -4996,8 +4996,8 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                 for (int64_t one = 0; one < 1; one++) {
                     vec_any lane_sums = splat_any(0);
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_sum_11 = load_any(row_sum + i);
-                        const vec_any term = row_sum_11;
+                        const vec_any row_sum_12 = load_any(row_sum + i);
+                        const vec_any term = row_sum_12;
                         lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
                             mask_any), term, splat_any(0));
                     }
@@ -5081,13 +5081,14 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
             }
         }
     }
-    /* k_tile = k_tile * 0.125f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.125f);
-                store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-                store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+    if (dk) {
+        /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(sum_2 + d * 64 + j, splat_any(0.0f));
+                    store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
+                }
             }
         }
     }
@@ -5102,11 +5103,11 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
-            /* score = exp2((((score * factor) * log((i + query_start) + 1.0f)) * 1.442695f) - saved_0) */
-            const float factor_array_0 = factor_array[m * factor_array_stride_0];
+            /* score = exp2((((score * (factor * 0.125f)) * log((i + query_start) + 1.0f)) * 1.442695f) - saved_0) */
+            const float t_0 = (factor_array[m * factor_array_stride_0]) * 0.125f;
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 64 + j, exp2_any((((load_any(score + i * 64 + j) * factor_array_0) *
+                    store_any(score + i * 64 + j, exp2_any((((load_any(score + i * 64 + j) * t_0) *
                         (float)log((double)((i0 + i) + query_start) + 1.0)) * 1.442695f) - (saved_0[m * saved_0_head +
                         (i0 + i)])));
                 }

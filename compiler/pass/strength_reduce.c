@@ -1,8 +1,11 @@
-/* Rewrites powers of a positive base whose exponent depends on positions or prefix sums: 0.97^(i-j) becomes
+/* Rewrites operations on pairs of a query and a key that take long.
+   Powers of a positive base whose exponent depends on positions or prefix sums: 0.97^(i-j) becomes
    exp2((i-j)*log2(0.97)). The logarithm is usually loop-invariant.
    - Accuracy: the relative error is about |x| * 2^-24 for the exponent x. For a decay, a large |x| is a weight of
      almost 0.
-   - This runs after stabilise, which would otherwise make these exponentials relative to a maximum. */
+   - This runs after stabilise, which would otherwise make these exponentials relative to a maximum.
+   Products: factors and divisors that do not depend on both the query and the key are multiplied first, so that they
+   are loop-invariant. a[h] * x / f(i) * 2 becomes x * (a[h] * 2 / f(i)), where x depends on both. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -34,10 +37,135 @@ static const struct expr *rewritten(struct module *m, const struct expr *e)
     return expr_with_args(m, e, arg);
 }
 
+/* ---- products ---- */
+
+enum { MAX_FACTORS = 12 };
+/* The factors and divisors of a product of reals, and the sequences that each depends on, as bits. */
+struct product {
+    const struct graph *g;
+    const struct value *map;
+    uint32_t sequences; /* the axes that are sequences, as bits */
+    int count;
+    struct factor {
+        const struct expr *e;
+        bool divides;
+        uint32_t along;
+    } factor[MAX_FACTORS];
+    bool movable; /* whether the order of the factors may change */
+};
+
+/* Returns the axes that e depends on, as bits. */
+static uint32_t axes_in(const struct value *map, const struct expr *e)
+{
+    uint32_t axes = expr_axes(e);
+    if (e->op == EXPR_OPERAND) axes |= ref_axes(&map->operand[e->integer]);
+    for (int k = 0; k < expr_arity(e->op); k++) axes |= axes_in(map, e->arg[k]);
+    return axes;
+}
+
+static bool on_pairs(uint32_t along)
+{
+    return (along & (along - 1)) != 0;
+}
+
+/* Adds the factors of e to the product. These products are not movable:
+   - products of positions, which stay exact
+   - products of exponentials, which may be so large that the order matters
+   - powers */
+static void collect(struct product *p, const struct expr *e, bool divides)
+{
+    if (e->type == TYPE_REAL && (e->op == EXPR_MUL || e->op == EXPR_DIV)) {
+        collect(p, e->arg[0], divides);
+        collect(p, e->arg[1], divides != (e->op == EXPR_DIV));
+        return;
+    }
+    const uint32_t along = axes_in(p->map, e) & p->sequences;
+    const bool grows = expr_has(e, EXPR_EXP) || expr_has(e, EXPR_EXP2) || expr_has(e, EXPR_POW);
+    p->movable &= p->count < MAX_FACTORS && e->type == TYPE_REAL && !grows &&
+                  (e->op == EXPR_REAL || expr_has(e, EXPR_OPERAND));
+    for (int k = 0; k < p->count; k++) p->movable &= p->factor[k].e != e;
+    if (p->count < MAX_FACTORS) p->factor[p->count++] = (struct factor){e, divides, along};
+}
+
+/* Returns `made` times or divided by a factor. `made` may be NULL, for 1. */
+static const struct expr *times(struct module *m, const struct expr *made, const struct factor *f)
+{
+    if (f->divides) return expr_make(m, EXPR_DIV, made ? made : expr_real(m, 1), f->e, NULL);
+    return made ? expr_make(m, EXPR_MUL, made, f->e, NULL) : f->e;
+}
+
+/* Returns the product of the factors along exactly these sequences, after `made`. */
+static const struct expr *product_along(const struct product *p, const struct expr *made, uint32_t along)
+{
+    for (int divides = 0; divides < 2; divides++)
+        for (int k = 0; k < p->count; k++)
+            if (p->factor[k].along == along && p->factor[k].divides == divides)
+                made = times(p->g->module, made, &p->factor[k]);
+    return made;
+}
+
+/* Returns the product e with its loop-invariant factors multiplied first, or NULL if that saves nothing. */
+static const struct expr *hoisted(const struct product *p)
+{
+    struct module *const m = p->g->module;
+    const struct expr *made = NULL;
+    uint32_t along = 0;
+    int fixed = 0, groups = 0; /* the factors that are no pairs', and the products that they become */
+    bool divides = false;
+    for (int k = 0; k < p->count; k++) {
+        if (on_pairs(p->factor[k].along)) continue;
+        fixed++;
+        groups += (p->factor[k].along & ~along) != 0;
+        along |= p->factor[k].along;
+        divides |= p->factor[k].divides;
+    }
+    for (int k = 0; k < p->count; k++)
+        if (on_pairs(p->factor[k].along) && !p->factor[k].divides) made = times(m, made, &p->factor[k]);
+    if (!p->movable || !made || (fixed <= (groups > 0 ? groups : 1) && !divides)) return NULL;
+    for (int k = 0; k < p->count; k++)
+        if (on_pairs(p->factor[k].along) && p->factor[k].divides) made = times(m, made, &p->factor[k]);
+    const struct expr *inner = product_along(p, NULL, 0);
+    for (uint32_t axis = 1; axis && axis <= p->sequences; axis <<= 1) {
+        bool any = false;
+        for (int k = 0; k < p->count; k++) any |= p->factor[k].along == axis;
+        if (!any) continue;
+        made = expr_make(m, EXPR_MUL, made, product_along(p, inner, axis), NULL);
+        inner = NULL;
+    }
+    return inner ? expr_make(m, EXPR_MUL, made, inner, NULL) : made;
+}
+
+/* Returns e with all its products rewritten. */
+static const struct expr *with_products(const struct graph *g, const struct value *map, uint32_t sequences,
+                                        const struct expr *e)
+{
+    struct product p = {.g = g, .map = map, .sequences = sequences, .movable = true};
+    const struct expr *arg[3] = {NULL, NULL, NULL};
+    if (e->type == TYPE_REAL && (e->op == EXPR_MUL || e->op == EXPR_DIV)) {
+        collect(&p, e, false);
+        for (int k = 0; k < p.count; k++) p.factor[k].e = with_products(g, map, sequences, p.factor[k].e);
+        const struct expr *const made = hoisted(&p);
+        if (made) return made;
+    }
+    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_products(g, map, sequences, e->arg[k]);
+    return expr_arity(e->op) ? expr_with_args(g->module, e, arg) : e;
+}
+
+static void rewrite_products(struct graph *g, struct value *map)
+{
+    uint32_t sequences = 0, own = 0;
+    for (int a = 0; a < g->module->axes; a++)
+        if (axis_is_sequence(&g->module->axis[a])) sequences |= UINT32_C(1) << a;
+    for (int k = 0; k < map->rank; k++) own |= UINT32_C(1) << map->axes[k];
+    if (on_pairs(own & sequences)) map->expr = with_products(g, map, sequences, map->expr);
+}
+
 void pass_strength_reduce(struct compilation *c)
 {
     for (int v = 0; v < c->graph->values; v++) {
         struct value *value = &c->graph->value[v];
-        if (value->op == GRAPH_MAP) value->expr = rewritten(c->graph->module, value->expr);
+        if (value->op != GRAPH_MAP) continue;
+        value->expr = rewritten(c->graph->module, value->expr);
+        rewrite_products(c->graph, value);
     }
 }
