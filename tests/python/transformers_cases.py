@@ -147,6 +147,31 @@ def state_space_model(folder):
 
 
 @case
+def recurrences_without_a_compiler(folder):
+    """PyTorch computes a prompt if there is neither a kernel nor a C compiler."""
+    from attnc import _model_recurrent
+    from transformers.models.qwen3_next import modeling_qwen3_next as qwen
+
+    def fails(_):
+        raise attnc.CompilerError('no C compiler found')
+    attnc.transformers.recurrent.extend(qwen)
+    before, _model_recurrent._kernel_of = _model_recurrent._kernel_of, fails
+    try:
+        torch.manual_seed(0)
+        given = torch.randn(1, 130, 2, 10), torch.randn(1, 130, 2, 10), torch.randn(1, 130, 2, 6)
+        given += -torch.rand(1, 130, 2), torch.rand(1, 130, 2)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter('always')
+            for _ in range(2):
+                made = qwen.torch_chunk_gated_delta_rule(*given)[0]
+        check(torch.equal(made, qwen.torch_chunk_gated_delta_rule.__wrapped__(*given)[0]), 'another result')
+        check([str(w.message) for w in said] == [
+            'attnc.transformers: PyTorch computes the recurrence, because no C compiler found'], str(said))
+    finally:
+        _model_recurrent._kernel_of = before
+
+
+@case
 def single_tokens(folder):
     """Tests the replaced functions for one token of Qwen3-Next, Kimi Linear and Mamba-2, which need a state."""
     from transformers.models.kimi_linear import modeling_kimi_linear as kimi

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import warnings
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from . import _model_token
-from ._compiler import Source
+from ._compiler import CompilerError, Source
 from ._model_call import run, run_differentiable
 from ._traits import recurrent_spec
 from .torch import _constant, _constant_size, _forward, _is_eager, _kernel_of
@@ -43,8 +44,25 @@ def _names(text: str) -> Tuple[str, ...]:
     return tuple(p.name for p in _kernel_of(text).parameters)
 
 
+@functools.lru_cache(maxsize=None)
+def _known_to_compile(rule: Rule, head_dim: int, value_dim: int) -> bool:
+    try:
+        _kernel_of(_known_text(rule, head_dim, value_dim))
+    except CompilerError as error:
+        warnings.warn(f"attnc.transformers: PyTorch computes the recurrence, because {error}", RuntimeWarning,
+                      stacklevel=3)
+        return False
+    return True
+
+
+def _compiles(rule: Tuple[bool, ...], head_dim: int, value_dim: int) -> bool:
+    """Returns True if there is a kernel, or a C compiler to make it."""
+    return _known_to_compile(Rule(*rule), head_dim, value_dim)
+
+
 _constant(_text)
 _constant(_names)
+_constant(_compiles)
 
 
 def _call(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, rate: Optional[Tensor]) -> Tensor:
@@ -92,8 +110,11 @@ def recurrence(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tens
     return made[:, before:before + n], last
 
 
-def _fits(n: int, *arrays: Any) -> bool:
-    return n >= _SHORT and all(a is None or a.device.type == "cpu" and a.dtype != torch.float64 for a in arrays)
+def _fits(rule: Rule, key: Tensor, value: Tensor, *arrays: Any) -> bool:
+    """Returns True if a kernel computes a call with these keys [B, n, …, D], values [B, n, H, E] and other arrays."""
+    return (key.shape[1] >= _SHORT
+            and all(a is None or a.device.type == "cpu" and a.dtype != torch.float64 for a in (key, value, *arrays))
+            and _compiles(tuple(rule), _constant_size(key.shape[-1]), _constant_size(value.shape[-1])))
 
 
 def _delta(original: Callable[..., Any], by_element: bool) -> Callable[..., Any]:
@@ -104,14 +125,15 @@ def _delta(original: Callable[..., Any], by_element: bool) -> Callable[..., Any]
              initial_state: Optional[Tensor] = None, output_final_state: bool = False,
              use_qk_l2norm_in_kernel: bool = False, cu_seqlens: Any = None,
              **more: Any) -> Tuple[Tensor, Optional[Tensor]]:
-        if cu_seqlens is not None or not _fits(query.shape[1], query, key, value, g, beta, initial_state):
+        kind = Rule(True, by_element, use_qk_l2norm_in_kernel)
+        if cu_seqlens is not None or not _fits(kind, key, value, query, g, beta, initial_state):
             return original(  # type: ignore[no-any-return]
                 query, key, value, g=g, beta=beta, chunk_size=chunk_size, initial_state=initial_state,
                 output_final_state=output_final_state, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
                 cu_seqlens=cu_seqlens, **more)
         q, k, v, gate, rate = (a.float() for a in (query, key, value, g, beta))
         state = None if initial_state is None else initial_state.float().transpose(1, 2)
-        out, last = recurrence(Rule(True, by_element, use_qk_l2norm_in_kernel), q, k, v, gate, rate, state, output_final_state)
+        out, last = recurrence(kind, q, k, v, gate, rate, state, output_final_state)
         return out.to(query.dtype).contiguous(), None if last is None else last.transpose(1, 2).contiguous()
     return rule
 
@@ -125,7 +147,8 @@ def _space(original: Callable[..., Any], _: bool) -> Callable[..., Any]:
              D: Optional[Tensor] = None, dt_bias: Optional[Tensor] = None, initial_states: Optional[Tensor] = None,
              dt_softplus: bool = False, dt_limit: Tuple[float, float] = (0.0, float("inf")),
              return_final_states: bool = False, **more: Any) -> Any:
-        if A.dim() != 1 or not _fits(hidden_states.shape[1], hidden_states, dt, A, B, C, initial_states):
+        kind = Rule(False, False, False)
+        if A.dim() != 1 or not _fits(kind, B, hidden_states, dt, A, C, initial_states):
             return original(hidden_states, dt, A, B, C, chunk_size=chunk_size, D=D, dt_bias=dt_bias,
                             initial_states=initial_states, dt_softplus=dt_softplus, dt_limit=dt_limit,
                             return_final_states=return_final_states, **more)
@@ -133,7 +156,7 @@ def _space(original: Callable[..., Any], _: bool) -> Callable[..., Any]:
         step = (F.softplus(step) if dt_softplus else step).clamp(*dt_limit).float()
         inputs = hidden_states.float()
         state = None if initial_states is None else initial_states.float().permute(0, 3, 1, 2)
-        made, last = recurrence(Rule(False, False, False), C.float(), B.float(), inputs * step[..., None],
+        made, last = recurrence(kind, C.float(), B.float(), inputs * step[..., None],
                                 A.float() * step, None, state, return_final_states)
         made = (made if D is None else made + D[..., None] * inputs).contiguous()
         return (made, None if last is None else last.permute(0, 2, 3, 1).contiguous()) if return_final_states else made
