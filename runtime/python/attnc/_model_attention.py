@@ -10,9 +10,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 import torch
 from torch import Tensor
 
+from ._autograd import is_undisturbed
 from ._compiler import Source
 from ._kernel import Kernel
-from ._model_call import run, run_differentiable
+from ._model_call import numbers_of, run, run_differentiable
 from ._model_mask import FAR, Mask
 from ._traits import _Axes, Traits, spec_of
 from .torch import _WORDS, _constant, _constant_size, _forward, _is_eager, _kernel_of, drawn_seed
@@ -139,12 +140,44 @@ def _compact(a: Tensor, names: List[str], sizes: Tuple[int, ...]) -> Tuple[Tenso
     return a.reshape([a.shape[n] for n in kept]).contiguous(), axes
 
 
+class _Plan(NamedTuple):
+    """The kernel and its arrays for calls with a mask, of layers that differ in query, key and value alone."""
+
+    kernel: Kernel
+    given: Dict[str, Any]
+    numbers: Tuple[Any, ...]
+
+
+def _plan_key(query: Tensor, value: Tensor, scaling: Optional[float], softcap: Optional[float]) -> Tuple[Any, ...]:
+    return query.shape[0], query.shape[3], value.shape[3], query.dtype, scaling, softcap
+
+
+def _planned(mask: Mask, query: Tensor, key: Tensor, value: Tensor, scaling: Optional[float],
+             softcap: Optional[float]) -> Optional[Tensor]:
+    """Makes a call as an earlier layer with this mask made it. Returns None if there was none, or if gradients are
+    wanted."""
+    plan: Optional[_Plan] = mask.plans.get(_plan_key(query, value, scaling, softcap))
+    if plan is None or mask.n_q != query.shape[2] or mask.n_k != key.shape[2] or not is_undisturbed():
+        return None
+    grad = torch.is_grad_enabled()
+    for a in (query, key, value):
+        if type(a) is not Tensor or not a.is_cpu or a.stride(3) != 1 or grad and a.requires_grad:
+            return None
+    return run(plan.kernel, query, key, value, plan.given, plan.numbers)
+
+
 def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, dropout: float = 0.0,
               scaling: Optional[float] = None, is_causal: Optional[bool] = None, softcap: Optional[float] = None,
               s_aux: Optional[Tensor] = None, position_bias: Optional[Tensor] = None,
               sliding_window: Optional[int] = None, output_attentions: Any = False,
               **_: Any) -> Tuple[Tensor, Optional[Tensor]]:
     """Implements AttentionInterface. Returns [batch, positions, heads, size]."""
+    alike = not dropout and position_bias is None and s_aux is None and not output_attentions and _wanted is None
+    if (alike and not torch.compiler.is_compiling() and type(attention_mask) is Mask
+            and not torch.is_autocast_enabled("cpu")):
+        known = _planned(attention_mask, query, key, value, scaling, softcap)
+        if known is not None:
+            return known, None
     if torch.is_autocast_enabled("cpu") and query.device.type == "cpu":
         narrow = torch.get_autocast_dtype("cpu")
         query, key, value = query.to(narrow), key.to(narrow), value.to(narrow)
@@ -182,6 +215,9 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
                 made = run_differentiable(kernel, query, key, value, given, int(drawn_seed()) if dropout else None)
             else:
                 made = None if dropout else run(kernel, query, key, value, given)
+                if alike and type(attention_mask) is Mask:
+                    plan = _Plan(kernel, given, numbers_of(given))
+                    attention_mask.plans[_plan_key(query, value, scaling, softcap)] = plan
             if made is not None:
                 return made, None
     text = _text(tuple(traits), _constant_size(query.shape[3]), _constant_size(value.shape[3]), _WORDS[query.dtype])

@@ -38,21 +38,26 @@ class _Prepared(_Again):
         self.run(*addresses, out.data_ptr())
 
 
-def _key(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any]) -> Any:
-    numbers = tuple([array for array in given.values() if not isinstance(array, Tensor)])
+def numbers_of(given: Mapping[str, Any]) -> Tuple[Any, ...]:
+    return tuple([array for array in given.values() if not isinstance(array, Tensor)])
+
+
+def _key(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, numbers: Tuple[Any, ...]) -> Any:
     return (kernel, "model", query.shape, query.stride(), key.shape[:2], key.stride(), value.stride(), numbers,
             torch.get_num_threads())
 
 
-def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any]) -> Tensor:
+def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any],
+        numbers: Optional[Tuple[Any, ...]] = None) -> Tensor:
     """Calls the kernel without gradients. Returns [batch, positions, heads, size].
 
-    given: the arrays of the kernel, contiguous tensors and numbers, whose shapes fit the call"""
+    given: the arrays of the kernel, contiguous tensors and numbers, whose shapes fit the call
+    numbers: numbers_of(given), if the caller has it"""
     shape = query.shape
     out = query.new_empty(shape[0], shape[2], heads_of_result(query, value), value.shape[3])
     if not out.numel():
         return out
-    calls, name = _calls(), _key(kernel, query, key, value, given)
+    calls, name = _calls(), _key(kernel, query, key, value, numbers_of(given) if numbers is None else numbers)
     known: Optional[_Prepared] = calls.known(name)
     if known is not None:
         known.again(query, key, value, given, out)

@@ -33,6 +33,7 @@ class Mask:
         self.kept, self.ids, self.seen = kept, ids, seen
         self.shape = (batch, 1, n_q, n_k)
         self.arrays: Dict[int, Dict[str, Any]] = {}  # the arguments that numbers() made, by batch size
+        self.plans: Dict[Any, Any] = {}  # what the layers that share this mask have in common (_model_attention.py)
 
     def numbers(self, batch: int) -> Dict[str, Any]:
         """Returns the arguments of a kernel for a call with `batch` sequences."""
