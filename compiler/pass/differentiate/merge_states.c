@@ -23,12 +23,12 @@ struct multiple {
     struct ref factor; /* factor.of is -1 if there is none */
 };
 
-static bool multiple_of(const struct merging *p, int v, int base, struct multiple *m);
+static bool multiple_of(const struct merging *p, int v, const struct ref *base, struct multiple *m);
 
 /* Multiplies *m by expression e over the operands of v. One factor of e must lead to `base`. *found tells whether it
    did. */
-static bool multiply(const struct merging *p, const struct value *v, const struct expr *e, int base, bool *found,
-                     struct multiple *m)
+static bool multiply(const struct merging *p, const struct value *v, const struct expr *e, const struct ref *base,
+                     bool *found, struct multiple *m)
 {
     if (e->op == EXPR_MUL)
         return multiply(p, v, e->arg[0], base, found, m) && multiply(p, v, e->arg[1], base, found, m);
@@ -42,19 +42,20 @@ static bool multiply(const struct merging *p, const struct value *v, const struc
     }
     if (e->op != EXPR_OPERAND) return false;
     const struct ref *const r = &v->operand[e->integer], own = graph_ref(p->g, r->of, NULL);
-    if (!*found && ref_equal(r, &own) && multiple_of(p, r->of, base, m)) return *found = true;
+    if (!*found && (ref_equal(r, base) || (ref_equal(r, &own) && multiple_of(p, r->of, base, m)))) return *found = true;
     if (m->factor.of >= 0) return false;
     m->factor = *r;
     return true;
 }
 
-/* Multiplies *m by v / base. Returns false if v is no plain multiple of `base`. */
-static bool multiple_of(const struct merging *p, int v, int base, struct multiple *m)
+/* Multiplies *m by v / base, for a value `base` that v reads as it is, or as the reference `base` does. Returns false
+   if v is no plain multiple of it. */
+static bool multiple_of(const struct merging *p, int v, const struct ref *base, struct multiple *m)
 {
     const struct value *const value = &p->g->value[v];
     const struct multiple before = *m;
     bool found = false;
-    if (v == base) return true;
+    if (v == base->of) return true;
     if (value->op == GRAPH_MAP && multiply(p, value, value->expr, base, &found, m) && found) return true;
     *m = before;
     return false;
@@ -67,8 +68,9 @@ static bool is_own_sum(const struct merging *p, int state)
     if (v->op != GRAPH_CONTRACT || !is_carried_state(p->x, state)) return false;
     for (int k = 0; k < 2; k++) {
         struct multiple of_solution = {1, {.of = -1}}, of_keys = of_solution;
-        if (!multiple_of(p, v->operand[k].of, p->solve, &of_solution) ||
-            !multiple_of(p, solve->operand[SOLVE_KEYS].of, v->operand[1 - k].of, &of_keys))
+        const struct ref solution = graph_ref(p->g, p->solve, NULL);
+        if (!multiple_of(p, v->operand[k].of, &solution, &of_solution) ||
+            !multiple_of(p, solve->operand[SOLVE_KEYS].of, &v->operand[1 - k], &of_keys))
             continue;
         const bool factors = of_keys.factor.of >= 0 && of_solution.factor.of >= 0;
         return of_keys.constant == -of_solution.constant &&
