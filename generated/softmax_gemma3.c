@@ -6452,6 +6452,7 @@ struct sequence { /* The members of this struct are positions. */
 };
 /* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
 enum { ROW_ARRAYS = 2, GIVEN = ROW_ARRAYS, SUMS = ROW_ARRAYS };
+enum { COPIED = SUMS - 0 }; /* The rows of these arrays are rows of the caller. Corrected values follow them. */
 /* Addresses inside a state. */
 struct places {
     struct state_header *header;
@@ -6948,6 +6949,7 @@ static size_t bytes_of_extending(const struct attn_problem *problem)
     return bytes;
 }
 
+
 /* Returns `rows` with row `first` as row 0. A negative `first` is allowed, because earlier rows are not read. */
 static struct rows from_row(struct rows rows, int64_t first)
 {
@@ -7072,7 +7074,7 @@ static int store_rows(const struct rows *to, int64_t to_row, const struct rows *
     (void)x;
     const int error = remember_prepared(to, to_row, from, call, length, n, x->threads, x->work);
     if (error) return error;
-    for (int a = 1; a < SUMS; a++) remember(to, to_row, from, 0, n, a, call->p.batch);
+    for (int a = 1; a < COPIED; a++) remember(to, to_row, from, 0, n, a, call->p.batch);
     return 0;
 }
 

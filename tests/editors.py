@@ -52,7 +52,7 @@ BEYOND = {
                                           'storage_values'],
     'the value of an expression': ['rope_angle_infinite', 'sink_constant'],
     'whether there is a linear form, and what knobs do something, is for the compiler to find': [
-        'linear_*', 'schedule_chunk_of_block', 'dropout_linear', 'delta_softmax_decode', 'storage_sums'],
+        'linear_*', 'schedule_chunk_of_block', 'dropout_linear', 'delta_storage_decode', 'storage_sums'],
     'whether a query sees only what came before it, too': ['decode_*', 'array_decode*', 'delta_decode',
                                                            'decay_ahead', 'decay_unmasked'],
 }

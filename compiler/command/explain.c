@@ -467,6 +467,9 @@ static void explain_state(const struct unit *p)
         printf("  %lld bytes of key%s for every token, sequence and key/value head, for as many tokens as the "
                "problem's capacity\n",
                token, one_copy ? "" : " and value");
+        if (p->appends)
+            printf("  %lld bytes more for the corrected value of every token\n",
+                   (long long)dtype_row_bytes(dtype_of_sums(spec->dtype), spec->value_dim));
         explain_pages(p);
         explain_kept_keys(p);
         explain_kept_arrays(p);

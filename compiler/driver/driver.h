@@ -41,6 +41,9 @@ struct unit {
     int versions;
     struct version correct[MAX_VERSIONS]; /* versions of the corrected values, one for each target */
     int corrects;
+    /* Programs that correct the values of new tokens of a state that stores keys, one for each target. */
+    struct version append[MAX_VERSIONS];
+    int appends;
     struct version prefix[MAX_VERSIONS]; /* versions of the terms of prefix sums, one for each target */
     int prefixes;
     struct version backward[MAX_BACKWARDS]; /* versions of the gradients, sorted by target and then by number of keys */

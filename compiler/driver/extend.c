@@ -161,7 +161,7 @@ static bool attends_to_state(const struct compilation *c)
 /* Lets the rows of a state be in pages, if all programs that attend to them can read pages. */
 static void take_pages(struct unit *p, struct compilation *const *compilation, int compilations)
 {
-    p->paged = !p->extends && !p->prefixes;
+    p->paged = !p->extends && !p->prefixes && !p->appends;
     for (int k = 0; k < p->arrays->count; k++)
         p->paged &= !p->arrays->array[k].integer_rows || p->arrays->array[k].role != ROLE_PER_KEY;
     for (int k = 0; k < compilations; k++)
@@ -184,17 +184,30 @@ static bool names_position(const struct module *m, const struct expr *e)
     return false;
 }
 
-/* Returns whether a stored row may move to the position of another token: it is no sum, and its keys are not prepared
-   for a position. */
+/* Returns whether a stored row may move to the position of another token: it is no sum or corrected value, and its keys
+   are not prepared for a position. */
 static bool rows_move(const struct unit *p)
 {
-    if (p->extends || p->prefixes) return false;
+    if (p->extends || p->prefixes || p->appends) return false;
     for (int k = 0; k < p->prepares; k++) {
         const struct graph *const g = p->prepare[k].c->source;
         for (int v = 0; v < g->values; v++)
             if (names_position(g->module, g->value[v].expr)) return false;
     }
     return true;
+}
+
+/* Compiles the programs that correct the values of new tokens, if the state stores corrected values. */
+static void make_corrections(struct maker *x)
+{
+    struct unit *const p = x->p;
+    for (int k = 0; k < p->corrects && !p->extends && x->good; k++) {
+        const struct version *const like = &p->correct[k];
+        const struct program program = {.kind = PROGRAM_CORRECT_VALUES, .appends = true};
+        struct version *const made = &p->append[p->appends++];
+        *made = (struct version){.target = like->target, .cooperative = 1};
+        made->c = maker_compile(x, like->c->schedule, like->target, program, k == 0);
+    }
 }
 
 void maker_extend(struct maker *x)
@@ -228,11 +241,17 @@ void maker_extend(struct maker *x)
         x->good = false;
         return;
     }
+    if (p->corrects && !p->extends && spec_has_storage(p->spec)) {
+        diagnostics_error(x->d, p->spec->storage_at,
+                          "with 'decode', 'storage' cannot be combined with 'delta': a state stores corrected values");
+        x->good = false;
+        return;
+    }
     make_attending(x);
     if (!x->good) return;
     const struct version *const version = p->attends ? p->attend : p->version;
     const int versions = p->attends ? p->attends : p->versions;
-    if (!p->extends && !kept_by_all(version, versions, &first, &read_back)) read_back = -1;
+    if (!p->extends && (p->corrects || !kept_by_all(version, versions, &first, &read_back))) read_back = -1;
     for (int k = 0; k < p->arrays->count && first; k++) /* such arrays are read at any position */
         if (p->arrays->array[k].integer_rows && p->arrays->array[k].role == ROLE_PER_KEY) read_back = -1;
     p->read_back = read_back;
@@ -244,6 +263,8 @@ void maker_extend(struct maker *x)
         attending[k]->state.read_first = p->read_first;
         attending[k]->state.read_back = read_back;
     }
+    make_corrections(x);
+    if (!x->good) return;
     take_pages(p, attending, attendings);
     p->rows_move = rows_move(p);
     make_fold(x);
@@ -255,6 +276,7 @@ void maker_extend(struct maker *x)
     text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
     if (p->read_first) text_add(&t, "first %lld\n", (long long)p->read_first);
     if (p->prepares) text_add(&t, "prepared\n");
+    if (p->appends) text_add(&t, "corrected\n");
     if (spec_has_storage(p->spec))
         text_add(&t, "%s %s\n", dtype_name(spec_type_of_keys(p->spec)), dtype_name(spec_type_of_values(p->spec)));
     for (int a = 0; p->extends && a < p->extend[0].c->loops->arrays; a++) {

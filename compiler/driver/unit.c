@@ -69,6 +69,8 @@ static const struct emission *emission_of(const struct unit *p)
                            .versions = p->versions,
                            .correct = p->correct,
                            .corrects = p->corrects,
+                           .append = p->append,
+                           .appends = p->appends,
                            .prefix = p->prefix,
                            .prefixes = p->prefixes,
                            .backward = p->backward,

@@ -214,20 +214,6 @@ static bool linear_has_gradients(const struct maker *x, const struct target *tar
     return trial.good;
 }
 
-/* Returns whether a spec with the delta rule can have only the quadratic form. Reports that decoding needs the linear
-   form. `linear` is the compilation that could not become linear, or NULL if none was tried. */
-static bool can_be_quadratic(struct maker *x, const struct compilation *linear)
-{
-    const struct spec *const spec = x->p->spec;
-    if (spec->emit & EMIT_DECODE) {
-        const char *const why = linear ? linear->reason : "'algorithm' is 'quadratic'";
-        diagnostics_error(x->d, spec->delta_at, "decoding with 'delta' needs a linear form, and there is none: %s",
-                          why ? why : "its weights are not summed over keys");
-        x->good = false;
-    }
-    return x->good;
-}
-
 /* Compiles the forms of a target with default knobs. The loops of the first target decide for all targets whether
    the linear form takes less time. */
 static void make_defaults(struct maker *x, const struct target *target, bool shown)
@@ -241,8 +227,7 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
     struct compilation *const c = x->good && algorithm != ALGORITHM_QUADRATIC ? compile(x, NULL, target, true, shown)
                                                                               : NULL;
     /* With the delta rule, the quadratic form takes twice the time. So it runs only if there is no linear form. */
-    if (x->good && solves && (!c || !c->separated.features) && can_be_quadratic(x, c))
-        u->quadratic = compile(x, NULL, target, false, shown);
+    if (x->good && solves && (!c || !c->separated.features)) u->quadratic = compile(x, NULL, target, false, shown);
     if (!x->good || !c) return;
     if (first && c->separated.features && algorithm == ALGORITHM_AUTO && !solves)
         p->why_quadratic = linear_never_pays(u->quadratic, c);

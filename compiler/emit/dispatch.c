@@ -365,6 +365,7 @@ void emit_choice_of_first(const struct emitted_file *e, struct template_names *t
 {
     if (e->p->prefixes) choose_by_target(e, e->p->prefix, e->p->prefixes, "TERMS_CHOICE", t);
     if (e->p->corrects) choose_by_target(e, e->p->correct, e->p->corrects, "CORRECT_CHOICE", t);
+    if (e->p->appends) choose_by_target(e, e->p->append, e->p->appends, "APPEND_CHOICE", t);
 }
 
 void emit_choice_of_extend(const struct emitted_file *e, struct template_names *t)

@@ -14,7 +14,7 @@ enum {
     MAX_PARTS = 32,
     FIRST_TERMS = 24, /* the first number of the parts that compute the terms of prefix sums */
     MAX_BACKWARDS = MAX_COMPILATIONS * MAX_PARTS,
-    MAX_EMITTED = 2 * MAX_COMPILATIONS + MAX_BACKWARDS + 6 * MAX_VERSIONS
+    MAX_EMITTED = 2 * MAX_COMPILATIONS + MAX_BACKWARDS + 7 * MAX_VERSIONS
 };
 
 /* The code that a kernel runs for `from` or more keys, until the `from` of the next version. */
@@ -44,6 +44,8 @@ struct emission {
     int versions;
     const struct version *correct; /* versions of the corrected values, sorted by target */
     int corrects;
+    const struct version *append; /* versions that correct the values of a state's new tokens, sorted by target */
+    int appends;
     const struct version *prefix; /* versions of the terms of prefix sums, sorted by target */
     int prefixes;
     const struct version *backward; /* versions of the gradients, in the order of `version` */

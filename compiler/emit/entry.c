@@ -614,8 +614,8 @@ static void add_given_rows(struct rows_text *x, const struct kernel_array *a)
     x->count++;
 }
 
-/* Adds an array of prefix sums. A call computes it from rows of the caller. */
-static void add_rows_of_sums(struct rows_text *x, const struct kernel_array *a)
+/* Adds an array that a call computes from rows of the caller. */
+static void add_computed_rows(struct rows_text *x, const struct kernel_array *a)
 {
     const long long row = (long long)array_row_elements(a);
     x->bytes = arena_printf(x->arena, "%s, %lld * (int64_t)sizeof(%s)", x->bytes, row, emit_stored(a->dtype));
@@ -633,10 +633,11 @@ static bool has_rows_of_keys(const struct kernel_array *a)
 }
 
 /* Sets the template's names for arrays with a row of reals per token.
-   - A state stores inputs, parameters and prefix sums. It does not store parameters that only prefix sums need.
+   - A state stores inputs, parameters, corrected values and prefix sums, in this order. It does not store parameters
+   that only prefix sums need.
    - An array within another array is stored as part of it. If `prepared`, both arrays are stored, because the state
      has the outer array in another form. */
-static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays, bool prepared)
+static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays, bool prepared, bool corrects)
 {
     struct rows_text x = {t->arena, 0, "", "", "", "", "", "", ""};
     int sums = 0;
@@ -649,10 +650,12 @@ static void set_kept_arrays(struct template_names *t, const struct kernel_arrays
         else
             add_given_rows(&x, a);
     }
+    const int corrected = corrects ? kernel_array_find(arrays, corrected_values) : -1;
+    if (corrected >= 0) add_computed_rows(&x, &arrays->array[corrected]);
     for (int k = 0; k < arrays->count; k++) {
         const enum prefix_array found = prefix_array_find(arrays->array[k].name);
         if (found != PREFIX_OF_KEY && found != PREFIX_OF_KEY_LOW) continue;
-        add_rows_of_sums(&x, &arrays->array[k]);
+        add_computed_rows(&x, &arrays->array[k]);
         sums++;
     }
     template_set_number(t, "KEPT_ARRAYS", x.count);
@@ -750,6 +753,7 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "DECODE", decodes);
     template_set_number(t, "CARRIED", carried);
     template_set_number(t, "PAGED", p->paged);
+    template_set_number(t, "APPENDS", p->appends > 0);
     template_set_number(t, "ROWS_MOVE", p->rows_move);
     template_set_number(t, "READ_FIRST", p->read_first);
     template_set_number(t, "NUMBERED", emit_numbers_sequences(p->spec));
@@ -782,7 +786,7 @@ static void set_state(struct template_names *t, const struct emitted_file *e)
     template_set_number(t, "IDS_OF_CAPACITY", ids);
     template_set_number(t, "IDS_IN_ORDER", ids && linear);
     template_set(t, "FINGERPRINT", arena_printf(t->arena, "UINT64_C(0x%016llx)", (unsigned long long)p->fingerprint));
-    set_kept_arrays(t, p->arrays, p->prepares > 0);
+    set_kept_arrays(t, p->arrays, p->prepares > 0, p->appends > 0);
     set_rows_of_queries(t, p->arrays);
 }
 

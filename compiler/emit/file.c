@@ -177,6 +177,8 @@ void emit_source(const struct emission *p, const struct target *only, const char
         }
         for (int x = 0; x < p->corrects; x++)
             if (p->correct[x].target == t) c[compilations++] = p->correct[x].c;
+        for (int x = 0; x < p->appends; x++)
+            if (p->append[x].target == t) c[compilations++] = p->append[x].c;
         for (int x = 0; x < p->prefixes; x++)
             if (p->prefix[x].target == t) c[compilations++] = p->prefix[x].c;
         for (int x = 0; x < p->of_prepareds; x++)

@@ -87,7 +87,8 @@ static void decoding(const struct emission *p, struct text *out)
     struct arena *const arena = c->graph->module->arena;
     /* Without prepared keys, a state stores values as parts of their keys. */
     const char *const rows = c->spec->values_are_keys && !p->prepares ? "keys" : "keys and values";
-    const char *holds = p->read_back < 0 ? arena_printf(arena, "the %s of up to problem->capacity tokens", rows)
+    const char *holds = p->read_back < 0 ? arena_printf(arena, "the %s%s of up to problem->capacity tokens", rows,
+                                                        p->appends ? ", and the corrected values," : "")
                         : p->extends
                             ? arena_printf(arena, "sums over the keys so far, and the %s of the last tokens", rows)
                         : p->read_first ? arena_printf(arena, "the %s of the first and the last tokens", rows)

@@ -243,8 +243,7 @@ static bool reads_keys(const struct emitter *x, const struct stmt *s, int array)
         reads |= r->of == array && emit_is_of_key(x, r);
         for (int n = 0; n < r->rank && x->l->array[array].by_name; n++) reads |= names_keys(x, r->sub[n], array);
     }
-    for (int k = 0; k < s->assigns && x->l->array[array].by_name; k++)
-        reads |= names_keys(x, s->assign[k].expr, array);
+    for (int k = 0; k < s->assigns && x->l->array[array].by_name; k++) reads |= names_keys(x, s->assign[k].expr, array);
     return reads;
 }
 

@@ -94,7 +94,7 @@ bool program_folds_states(const struct program *p)
 
 bool program_takes_prepared(const struct program *p)
 {
-    return p->kind == PROGRAM_QUERY_PREPARED;
+    return p->kind == PROGRAM_QUERY_PREPARED || p->appends;
 }
 
 bool program_prepares_keys(const struct program *p)
@@ -119,7 +119,7 @@ const char *program_function(const struct program *p)
         return p->few ? "extend_few" : p->by_heads ? "extend_heads" : p->linear ? "extend_linear" : "extend";
     case PROGRAM_PREPARE_KEYS: return "prepare";
     case PROGRAM_PREFIX_TERMS: return "terms";
-    case PROGRAM_CORRECT_VALUES: return "correct";
+    case PROGRAM_CORRECT_VALUES: return p->appends ? "correct_new" : "correct";
     case PROGRAM_SAVED_ROWS: return p->linear ? "linear_saved" : "saved";
     case PROGRAM_ROW_SUMS: return p->linear ? "linear_row_sums" : "row_sums";
     case PROGRAM_EXTEND: return p->short_tile ? "extend_few" : p->foldable ? "extend_foldable" : "extend";

@@ -45,6 +45,7 @@ struct program {
     bool by_heads;   /* the quadratic form for few queries of many heads that share keys */
     bool of_terms;   /* computes gradients from the gradient of the terms of prefix sums */
     bool short_tile; /* PROGRAM_EXTEND with tiles of FEW_TOKENS queries, for calls with few tokens */
+    bool appends;    /* PROGRAM_CORRECT_VALUES for new tokens, the last n_q keys of a state that stores keys */
     bool foldable;   /* a program with a SOLVE and a state that also has transitions (pass/lower/transition.c) */
 };
 

@@ -115,7 +115,7 @@ bool build_refuses_decay_of_elements(struct builder *x, const char *what);
 int build_prepared(struct builder *x, int v, bool query, int sequence);
 
 /* Builds the delta rule and returns its solution u. k are prepared keys, and `given` are the keys before they are
-   prepared. Returns -1 after an error. (delta.c) */
+   prepared, or -1 if only prepared keys are known. Returns -1 after an error. (delta.c) */
 int build_corrected(struct builder *x, int given, int k, int v);
 
 /* Returns the mask as a condition on positions, or NULL if there is no mask. (mask.c) */

@@ -32,9 +32,9 @@ static int rates(struct builder *x)
 int build_corrected(struct builder *x, int given, int k, int v)
 {
     const int t = module_axis(x->m, "t_key", SIZE_N_K, 0);
-    struct ref at_t = graph_ref(x->g, given, (int[]){x->b, x->kv, t, x->d});
+    struct ref at_t = graph_ref(x->g, given < 0 ? k : given, (int[]){x->b, x->kv, t, x->d});
     int row = graph_map(x->g, 4, (int[]){x->b, x->kv, t, x->d}, 1, &at_t, build_operand(x, 0));
-    row = build_prepared(x, row, false, t);
+    if (given >= 0) row = build_prepared(x, row, false, t);
     struct builder among = *x;
     among.of_keys = true;
     among.i = t;

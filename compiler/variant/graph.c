@@ -106,7 +106,7 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, boo
         x->j = module_find_axis(x->m, "s"); /* Now the weighted sums take the place of the keys. */
     }
     build_decay_sums(x);
-    if (spec->rate && diagnostics_errors(d) == errors) v = build_corrected(x, given, k, v);
+    if (spec->rate && diagnostics_errors(d) == errors) v = build_corrected(x, prepared ? -1 : given, k, v);
     if (v < 0 || diagnostics_errors(d) > errors) return NULL;
     int w = build_weights(x, q, k);
     if (w >= 0) w = build_decayed(x, w);

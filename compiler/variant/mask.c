@@ -79,7 +79,7 @@ static const struct expr *document_of(struct builder *x, const struct expr *posi
 {
     static const char name[] = "document";
     integers(x, name, 2, (int[]){x->b, x->j});
-    if (position != build_index_of(x, x->j)) /* a query may be after the last key */
+    if (position != build_index_of(x, x->j) && !x->of_keys) /* a query may be after the last key */
         position = build_op2(x, EXPR_MIN, position, build_sub(x, build_size_of(x, x->j), build_integer(x, 1)));
     return expr_id(x->m, EXPR_ID, name, build_index_of(x, x->b), position, NULL);
 }

@@ -45,9 +45,6 @@ def library():
         # A call needs all keys, or all queries, so tokens cannot be appended.
         if 'project' in spec or 'dense' in str(spec['similarity']) or "'blocks'" in str(spec.get('mask')):
             continue
-        # Only the linear form of the delta rule can be decoded.
-        if 'delta' in spec and 'softmax' in spec['similarity']:
-            continue
         if 'random' in str(spec.get('mask')):
             spec['mask']['any'][-1]['random']['causal'] = True
         spec['shape'] = {'head_dim': 16, 'value_dim': 24}

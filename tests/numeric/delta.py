@@ -113,6 +113,9 @@ QUADRATIC |= {'gated_%s-%s' % (name, log): QUADRATIC[name] | {
     for name, log in (('softmax', 'gate'), ('softmax', 'fast'), ('softmax_window', 'slow'), ('softmax', 'elements'),
                       ('softmax_cap', 'learned'), ('softmax_large', 'growth'), ('exponential', 'gate'), ('window', 'gate'),
                       ('odd', 'elements'), ('quadratic_identity', 'gate'), ('quadratic_polynomial', 'slow'))}
+# These specs are decoded. The others have masks that show later keys, or repeat what these test.
+APPENDING = ['softmax_rope', 'softmax_window', 'softmax_documents', 'softmax_parity', 'softmax_keys', 'gated_softmax-gate',
+             'gated_odd-elements', 'quadratic_strict']
 GROWING = {name: FORWARD[name] | TAU for name in ('identity', 'rope', 'decay', 'slow_decay', 'strict', 'values_are_keys',
                                                   'wide', 'narrow', 'block_1', 'block_5', 'block_200')}
 GROWING |= {name: FORWARD[name] | {'delta': {'rate': rate}, 'arrays': {}} for name, rate in (
@@ -186,6 +189,17 @@ def growing(folder, suite, spec, target):
     return 'at most %.2g of the tolerance' % worst
 
 
+def appending(folder, suite, spec, target):
+    """Extends a state that stores keys and corrected values."""
+    if missing_flags(target): raise Skip('this processor lacks ' + missing_flags(target))
+    path, worst = prepared(folder, spec, (2, 2, 70, 70), 6), 0.0
+    expected, allowed = expected_of(spec, folder + '/in')
+    for calls in '1', '1,7,64', '70':
+        out = called(suite, path, folder, '--target', target, '--chunks', calls)
+        worst = max(worst, compare('out of calls of ' + calls, out, expected, allowed, spec['dtype']))
+    return 'at most %.2g of the tolerance' % worst
+
+
 def refused(folder, suite):
     spec = {'name': 'delta', 'dtype': 'f32'} | BASE
     path = os.path.join(folder, 'delta.yaml')
@@ -223,6 +237,11 @@ def main():
         spec = {'name': 'delta', 'dtype': ('f32', 'f64')[n % 2]} | BASE | more | {'emit': ['forward', 'decode']}
         suite.case('decode/' + name, growing, suite, spec, targets[n % len(targets)])
         if n % 3 == 0: suite.case('check/decode_' + name, checked, suite, spec)
+    for n, name in enumerate(APPENDING):
+        spec = {'name': 'delta', 'dtype': ('f32', 'f64', 'bf16', 'f16')[n % 4]} | BASE | QUADRATIC[name] | {
+            'emit': ['forward', 'decode']}
+        suite.case('append/' + name, appending, suite, spec, targets[n % len(targets)])
+        if n % 4 == 0: suite.case('check/append_' + name, checked, suite, spec)
     for target in targets:
         for dtype in 'f32', 'f64', 'bf16', 'f16':
             spec = {'name': 'delta', 'dtype': dtype} | BASE

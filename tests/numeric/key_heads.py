@@ -27,7 +27,7 @@ CASES = {   # Each case is (spec, what it emits).
     'kda': (DELTA | {'arrays': GATES | ELEMENTS, 'decay': {'log': 'gate[b][h][t][d]'}}, ALL),
     'delta_sketch': (DELTA | {'delta': {'rate': '0.01 * beta[b][h][t]'},
                               'similarity': {'polysketch': {'degree': 4, 'sketch': 4}}}, ALL),
-    'delta_softmax': (DELTA | {'similarity': 'softmax', 'normalize': 'sum'}, ['forward', 'backward']),
+    'delta_softmax': (DELTA | {'similarity': 'softmax', 'normalize': 'sum'}, ALL),
     'gla': ({'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal', 'normalize': 'none',
              'arrays': ELEMENTS, 'decay': {'log': 'gate[b][h][t][d]'}}, ALL),
     'elu': ({'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal'}, ALL),

@@ -89,10 +89,10 @@ static int store_rows(const struct rows *to, int64_t to_row, const struct rows *
     if (error) return error;
 #endif
 #if STORES
-    for (int a = PREPARED; a < SUMS; a++)
+    for (int a = PREPARED; a < COPIED; a++)
         (rounded_to[a].elements ? remember_rounded : remember)(to, to_row, from, 0, n, a, call->p.batch);
 #else
-    for (int a = PREPARED; a < SUMS; a++) remember(to, to_row, from, 0, n, a, call->p.batch);
+    for (int a = PREPARED; a < COPIED; a++) remember(to, to_row, from, 0, n, a, call->p.batch);
 #endif
     return 0;
 }
@@ -266,6 +266,10 @@ static int begin_piece(struct growth *g, const struct appending *x)
         if (error) return error;
         const struct rows numbered = from_row(kept, -s->first);
         set_rows(call, &numbered);
+#if APPENDS
+        const int wrong = correct_new_values(call, s->length, m, x->threads, x->work);
+        if (wrong) return wrong;
+#endif
     }
     return choose_version(g, x, m);
 }

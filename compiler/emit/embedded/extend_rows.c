@@ -1,4 +1,12 @@
 /* ==== appending tokens ==== */
+#if APPENDS
+/* Returns the version that corrects the values of new tokens. */
+static struct version new_values_version(void)
+{
+APPEND_CHOICE
+}
+
+#endif
 
 /* Returns the workspace of a thread, in bytes, for a call that extends a state. */
 static size_t bytes_of_extending(const struct attn_problem *problem)
@@ -16,8 +24,26 @@ static size_t bytes_of_extending(const struct attn_problem *problem)
     const struct version terms = terms_version();
     if (bytes_a_thread(&terms) > bytes) bytes = bytes_a_thread(&terms);
 #endif
+#if APPENDS
+    const struct version corrects = new_values_version();
+    if (bytes_a_thread(&corrects) > bytes) bytes = bytes_a_thread(&corrects);
+#endif
     return bytes;
 }
+
+#if APPENDS
+/* Computes the corrected values of m new tokens after the first `length` tokens, which the call's arrays contain. */
+static int correct_new_values(const struct call *call, int64_t length, int64_t m, int threads, unsigned char *workspace)
+{
+    struct call correct = *call;
+    const struct version this = new_values_version();
+    correct.p.n_q = m;
+    correct.p.n_k = length + m;
+    if (!runs(&this)) return ATTN_EMACHINE;
+    return run(&correct, &this, threads, workspace, bytes_a_thread(&this));
+}
+
+#endif
 
 /* Returns `rows` with row `first` as row 0. A negative `first` is allowed, because earlier rows are not read. */
 static struct rows from_row(struct rows rows, int64_t first)

@@ -39,6 +39,7 @@ enum { ROW_ARRAYS = KEPT_ARRAYS, GIVEN = GIVEN_ARRAYS, SUMS = ROW_ARRAYS - SUM_A
 /* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
 enum { ROW_ARRAYS = KEPT_ARRAYS, GIVEN = ROW_ARRAYS, SUMS = ROW_ARRAYS };
 #endif
+enum { COPIED = SUMS - APPENDS }; /* The rows of these arrays are rows of the caller. Corrected values follow them. */
 /* Addresses inside a state. */
 struct places {
     struct state_header *header;
@@ -98,6 +99,10 @@ static void set_rows(struct call *call, const struct rows *rows)
 KEPT_VALUES
 #if OWN_PARAMS
     call->params = &call->own;
+#endif
+#if APPENDS
+    call->corrected = (REAL *)(void *)rows->at[COPIED];
+    call->corrected_at = in_elements(rows->strides[COPIED], sizeof(REAL));
 #endif
 #if PREFIX_SUMS
     const struct attn_strides sums = in_elements(rows->strides[SUMS], sizeof(REAL));

@@ -128,8 +128,12 @@ static struct stmt *keys_loop(struct lowering *x, const struct expr *from, const
 static struct stmt *tiles_loop(struct lowering *x, bool backward, struct stmt ***at)
 {
     const int64_t step = x->c->tiling.tile_q;
-    const struct expr *const zero = expr_int(x->m, 0), *const all = expr_leaf(x->m, EXPR_SIZE, x->lane);
-    if (!backward) return lower_loop_over(x, at, x->lane, zero, all, step);
+    const struct expr *first = expr_int(x->m, 0), *const all = expr_leaf(x->m, EXPR_SIZE, x->lane);
+    for (int a = 0; a < x->m->axes && x->c->program.appends; a++)
+        if (x->m->axis[a].source == SIZE_N_Q)
+            first = expr_make(x->m, EXPR_MAX, first,
+                              expr_make(x->m, EXPR_SUB, all, expr_leaf(x->m, EXPR_SIZE, a), NULL), NULL);
+    if (!backward) return lower_loop_over(x, at, x->lane, first, all, step);
     x->chunk = module_axis(x->m, arena_printf(x->m->arena, "tile%d", x->m->axes), SIZE_CHUNKS, step);
     return lower_chunks(x, x->lane, at);
 }
