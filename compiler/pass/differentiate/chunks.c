@@ -24,13 +24,6 @@ struct chunks {
     bool failed;    /* loops over chunks cannot compute these gradients */
 };
 
-static void mark(const struct graph *g, int v, bool *needed)
-{
-    if (needed[v]) return;
-    needed[v] = true;
-    for (int k = 0; k < g->value[v].operands; k++) mark(g, g->value[v].operand[k].of, needed);
-}
-
 /* Returns the number of sequences in a set of axes. */
 static int sequences_in(const struct chunks *p, uint32_t axes)
 {
@@ -123,12 +116,6 @@ static int taken(struct chunks *p, int v)
     return p->part[v] - 1;
 }
 
-/* Whether e is a sum of operands. */
-static bool is_sum(const struct expr *e)
-{
-    return e->op == EXPR_ADD ? is_sum(e->arg[0]) && is_sum(e->arg[1]) : e->op == EXPR_OPERAND;
-}
-
 static bool has_queries(const struct chunks *p, int v)
 {
     bool queries = false;
@@ -194,7 +181,7 @@ static int copy_of(struct chunks *p, int v, int direction)
         number = reversal_append(p->x, copy);
     } else if (direction > 0 && p->direction[v] < 0)
         number = taken(p, v);
-    else if (p->direction[v] > 0 && copy.op == GRAPH_MAP && is_sum(copy.expr))
+    else if (p->direction[v] > 0 && copy.op == GRAPH_MAP && reversal_is_sum(copy.expr))
         number = copy_of_sum(p, v);
     else {
         for (int k = 0; k < copy.operands; k++) copy.operand[k].of = copy_of(p, copy.operand[k].of, direction);
@@ -222,7 +209,7 @@ bool reversal_cut_by_chunks(struct reversal *x, int *count)
                             .residual = -1},
                   *p = &chunks;
     if (!reversal_has_solution_state(x)) return false;
-    for (int o = 0; o < gradients; o++) mark(g, g->output[o].value, needed);
+    for (int o = 0; o < gradients; o++) reversal_mark(g, g->output[o].value, needed);
     for (int v = 0; v < known; v++) {
         if (!needed[v]) continue;
         if (reversal_is_total(x->m, &g->value[v])) return false; /* slices of totals are sums over other rows */

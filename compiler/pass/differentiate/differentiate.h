@@ -51,7 +51,7 @@ struct reversal {
     } *of;
     int solution, transposed; /* the SOLVE of forward, and the SOLVE of the gradients (solve.c). -1: there is none */
     int residual; /* the value that is multiplied by the rate of the SOLVE of forward, at its equations, or -1 */
-    bool failed;              /* an error has been reported */
+    bool failed;  /* an error has been reported */
 };
 
 /* ---- helpers that build values (term.c) ---- */
@@ -71,6 +71,8 @@ uint32_t reversal_bits(int rank, const int *axes);       /* a set of axes: bit a
 uint32_t reversal_axes(const struct reversal *x, int v); /* the axes of value v, as bits */
 /* Returns the axes of an expression over v's operands, as bits. */
 uint32_t reversal_axes_within(const struct reversal *x, const struct value *v, const struct expr *e);
+void reversal_mark(const struct graph *g, int v, bool *needed); /* marks v and the values that it depends on */
+bool reversal_is_sum(const struct expr *e);                     /* whether e is a sum of operands */
 int reversal_chunk_axis(const struct reversal *x, const struct value *v); /* the axis of chunks, or -1 */
 /* Whether v is a carried state: a sum with an axis of chunks. */
 bool is_carried_state(const struct reversal *x, int v);
@@ -133,7 +135,8 @@ void reverse_solve(struct reversal *x, int number, struct gradient_term t);
 
 /* Whether a carried state sums the solution of the SOLVE of forward. (solve.c) */
 bool reversal_has_solution_state(const struct reversal *x);
-/* Makes the system whose solution times the rate is the solution of forward. Returns the number of the SOLVE. (solve.c) */
+/* Makes the system whose solution times the rate is the solution of forward. Returns the number of the SOLVE. (solve.c)
+ */
 int reversal_residual_system(struct reversal *x);
 
 /* Whether v is a number for each row of the result, which forward saves. (term.c) */

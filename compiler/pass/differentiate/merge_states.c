@@ -79,11 +79,6 @@ static bool is_own_sum(const struct merging *p, int state)
     return false;
 }
 
-static bool is_sum(const struct expr *e)
-{
-    return e->op == EXPR_ADD ? is_sum(e->arg[0]) && is_sum(e->arg[1]) : e->op == EXPR_OPERAND;
-}
-
 /* Finds z, A and B. */
 static bool find_states(struct merging *p)
 {
@@ -93,7 +88,7 @@ static bool find_states(struct merging *p)
     if (p->solve < 0) return false;
     const struct value *const solve = &p->g->value[p->solve],
                               *const values = &p->g->value[solve->operand[SOLVE_VALUES].of];
-    if (values->op != GRAPH_MAP || !is_sum(values->expr)) return false;
+    if (values->op != GRAPH_MAP || !reversal_is_sum(values->expr)) return false;
     for (int k = 0; k < values->operands; k++) {
         const struct value *const far = &p->g->value[values->operand[k].of];
         for (int n = 0; n < 2 && far->op == GRAPH_CONTRACT; n++)
@@ -181,7 +176,7 @@ static int copy_of(struct merging *p, int v)
     const struct expr *with[MAX_OPERANDS];
     bool merged[MAX_OPERANDS] = {false}, any = false;
     for (int k = 0; k < copy.operands; k++) with[k] = expr_leaf(p->x->m, EXPR_OPERAND, k);
-    for (int k = 0; copy.op == GRAPH_MAP && is_sum(copy.expr) && k < copy.operands; k++)
+    for (int k = 0; copy.op == GRAPH_MAP && reversal_is_sum(copy.expr) && k < copy.operands; k++)
         for (int n = 0; n < copy.operands; n++) {
             struct ref r = copy.operand[k];
             r.of = copy.operand[n].of;
@@ -210,13 +205,6 @@ static int copy_of(struct merging *p, int v)
     return number;
 }
 
-static void mark(const struct graph *g, int v, bool *needed)
-{
-    if (needed[v]) return;
-    needed[v] = true;
-    for (int k = 0; k < g->value[v].operands; k++) mark(g, g->value[v].operand[k].of, needed);
-}
-
 /* Whether only A + B, and the values of z, read the states. */
 static bool is_merged(const struct merging *p)
 {
@@ -224,7 +212,7 @@ static bool is_merged(const struct merging *p)
     bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), merged = p->sum >= 0;
     const int a = p->made[p->state[0]] - 1, b = p->made[p->state[1]] - 1, far = p->made[p->far] - 1,
               values = p->made[g->value[p->solve].operand[SOLVE_VALUES].of] - 1;
-    for (int o = 0; o < g->outputs; o++) mark(g, g->output[o].value, needed);
+    for (int o = 0; o < g->outputs; o++) reversal_mark(g, g->output[o].value, needed);
     for (int v = 0; v < g->values && merged; v++)
         for (int k = 0; k < g->value[v].operands && needed[v]; k++) {
             const int of = g->value[v].operand[k].of;

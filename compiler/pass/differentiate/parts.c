@@ -93,14 +93,6 @@ static void find_sweep(struct parts *p, int v)
     p->of[v] = s;
 }
 
-/* Marks v and the values that it depends on. */
-static void mark(const struct graph *g, int v, bool *needed)
-{
-    if (needed[v]) return;
-    needed[v] = true;
-    for (int k = 0; k < g->value[v].operands; k++) mark(g, g->value[v].operand[k].of, needed);
-}
-
 static void find_sweeps(struct parts *p)
 {
     struct arena *const arena = p->m->arena;
@@ -108,7 +100,7 @@ static void find_sweeps(struct parts *p)
     p->of = arena_alloc(arena, (size_t)p->g->values * sizeof *p->of);
     p->mixed = arena_alloc(arena, (size_t)p->g->values * sizeof *p->mixed);
     p->known = p->g->values;
-    for (int o = 0; o < p->g->outputs; o++) mark(p->g, p->g->output[o].value, p->needed);
+    for (int o = 0; o < p->g->outputs; o++) reversal_mark(p->g, p->g->output[o].value, p->needed);
     for (int v = 0; v < p->g->values; v++) {
         find_sweep(p, v);
         p->mixed[v] &= p->needed[v];
@@ -305,7 +297,7 @@ static int copy_of(struct parts *p, int v, int *made)
 static bool needs_other_part(const struct parts *p, int v, int parts)
 {
     bool *const needed = arena_alloc(p->m->arena, (size_t)p->g->values * sizeof *needed), found = false;
-    mark(p->g, v, needed);
+    reversal_mark(p->g, v, needed);
     for (int w = 0; w < p->g->values; w++)
         for (int o = parts; o < p->g->outputs && needed[w] && w != p->x->solution; o++)
             found |= p->g->value[w].op == GRAPH_INPUT && strcmp(p->g->output[o].name, p->g->value[w].name) == 0;

@@ -6,14 +6,6 @@
    A row value is stored only if a value of another kind uses it. */
 #include "differentiate.h"
 
-/* Marks v and all values that it depends on. */
-static void mark(const struct graph *g, int v, bool *needed)
-{
-    if (needed[v]) return;
-    needed[v] = true;
-    for (int k = 0; k < g->value[v].operands; k++) mark(g, g->value[v].operand[k].of, needed);
-}
-
 /* Whether value v sums over a sequence. */
 static bool sums_sequence(const struct graph *g, const struct value *v)
 {
@@ -46,7 +38,7 @@ static struct row_marks marks_of(const struct graph *g, int result)
     struct row_marks x;
     bool **const all[] = {&x.needed, &x.late, &x.sums, &x.reduces, &x.row, &x.taken};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] = arena_alloc(m->arena, bytes);
-    for (int o = 0; o < g->outputs; o++) mark(g, g->output[o].value, x.needed);
+    for (int o = 0; o < g->outputs; o++) reversal_mark(g, g->output[o].value, x.needed);
     for (int v = 0; v < g->values; v++) {
         const struct value *value = &g->value[v];
         x.late[v] = v == given_out || v == given_dout;
