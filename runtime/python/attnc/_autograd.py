@@ -95,12 +95,13 @@ def key_of(kernel: Kernel, q: Any, k: Any, v: Any, given: Mapping[str, Any], see
             return None
     if forward_ad._current_level >= 0:
         return None
-    parameters: Optional[_Key] = ()
+    parameters: _Key = ()
     wanted: bool = q.requires_grad or k.requires_grad or v.requires_grad
     if given:
-        parameters = key_of_parameters(given, gradients=True)
-        if parameters is None:
+        of_given = key_of_parameters(given, gradients=True)
+        if of_given is None:
             return None
+        parameters = of_given
         wanted = wanted or any(type(a) in _Plain and a.requires_grad for a in given.values())
     return (wanted and torch.is_grad_enabled(), kernel, q.shape, k.shape, v.shape, q.stride(), k.stride(), v.stride(),
             q.dtype, k.dtype, v.dtype, _seed_in_key(kernel, seed), torch.get_num_threads(), rows_first, *parameters)
@@ -209,7 +210,7 @@ def _attend_first(way: Way, seed: Optional[int], given: Mapping[str, Any], q: Te
 
 
 # Function.apply() itself looks for functorch and for default arguments. The apply() of its base class does not.
-_apply: Any = super(torch.autograd.Function, _Attend).apply  # type: ignore[misc]
+_apply: Any = super(torch.autograd.Function, _Attend).apply
 
 
 def _by_operator(kernel: Kernel, seed: Optional[int], inputs: Tuple[Tensor, ...], saved: Tensor,
@@ -275,8 +276,9 @@ def _gradients(kernel: Kernel, seed: Optional[int], key: _Key, inputs: Tuple[Ten
     names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
     detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
     targets = {name: _empty(a.detach()) for name, a in zip(binding.gradients[:3], inputs) if name in names}
-    result, call, gradients = binding._backward(*(a.detach() for a in inputs), detached, seed, Kept(saved), names,
-                                                targets, torch.get_num_threads())
+    q, k, v, out, dout = (a.detach() for a in inputs)
+    result, call, gradients = binding._backward(q, k, v, out, dout, detached, seed, Kept(saved), names, targets,
+                                                torch.get_num_threads())
     if key[0] is not None and not call.copies and not any(0 in a.shape for a in inputs):
         made = _Backward(call, binding.kernel.backward, inputs[0], gradients, wanted)
         _calls().put(key, made)

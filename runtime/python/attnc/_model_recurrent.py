@@ -75,10 +75,10 @@ def _call(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, r
     needs = torch.is_grad_enabled() and any(a.requires_grad for a in (query, key, value, *arrays))
     if not torch.compiler.is_compiling() and _is_eager(query, key, value, *arrays):
         call: Callable[..., Optional[Tensor]] = run_differentiable if needs else run
-        made = call(_kernel_of(text), query, key, value, given)
-        if made is not None:
-            return made
-    made = _forward(text, query, key, value, arrays, [], None, None, needs, None)[0]
+        result = call(_kernel_of(text), query, key, value, given)
+        if result is not None:
+            return result
+    made: Tensor = _forward(text, query, key, value, arrays, [], None, None, needs, None)[0]
     return made.transpose(1, 2)
 
 

@@ -14,8 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from . import _autograd
 from ._autograd import OF_PARALLEL, Kept, Way, is_undisturbed, parallel, saved_size, within
-from ._call import (_INTEGERS, MaskTiles, _has_tangent, _is_number, heads_of_result, key_of, key_of_tensors,
-                    words_of_heads)
+from ._call import _INTEGERS, MaskTiles, _has_tangent, _is_number, heads_of_result, words_of_heads
 from ._compiler import Source, Spec, settings_of
 from . import _kernel as _kernels
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
@@ -25,7 +24,6 @@ __all__ = ["Attention", "ContextParallel", "MultiheadAttention", "Replacement", 
 
 _DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
            "i32": torch.int32, "u8": torch.bool}
-_kernels._torch = sys.modules[__name__]  # calls of kernels look there, which is faster than an import
 _WORDS = {dtype: word for word, dtype in _DTYPES.items() if word not in _INTEGERS}
 
 # ---- names of kernels: operators take strings, and compiled graphs store them
@@ -543,6 +541,8 @@ class Attention(nn.Module):
         shared = "" if self.kv_heads == self.heads else f", kv_heads={self.kv_heads}"
         return f"{self.kernel.name!r}, head_dim={self.kernel.head_dim}, dtype={self.kernel.dtype}{heads}{shared}"
 
+
+_kernels._torch = sys.modules[__name__]  # calls of kernels look there, which is faster than an import
 
 from ._replace import MultiheadAttention, Replacement, replace  # noqa: E402 (_replace imports names defined above)
 
