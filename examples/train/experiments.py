@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from variants import BLOCK, THESIS, causal_variants, polysketch, square
+from variants import BLOCK, THESIS, causal_variants, delta_variants, polysketch, square
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Run:
     width: int = 32
     heads: int = 1
     layers: int = 1
+    conv: int = 0              # the width of the convolution of q, k and v
     kernels: str = "attnc"     # "attnc", or "torch": composed of PyTorch's operations
     every: int = 100           # steps between evaluations; if 0, only time is measured
     early: int = 0             # steps between evaluations in the first tenth
@@ -122,6 +123,19 @@ def text(steps: int = 256) -> List[Run]:
             for length in reversed(CONTEXTS) for name, spec in causal_variants(64).items()]
 
 
+DELTA_CONTEXTS = (512, 8192)
+CONV = 4  # the width of convolutions
+
+
+def delta(steps: int = 256) -> List[Run]:
+    """Returns runs with the delta rule, with and without convolutions of q, k and v, and softmax with convolutions."""
+    kinds = [(name, spec, conv) for conv in (0, CONV) for name, spec in delta_variants(64).items()]
+    kinds.append(("softmax", causal_variants(64)["softmax"], CONV))
+    return [Run("delta", f"{name} + conv" if conv else name, spec, "text", length, 1, steps, TOKENS // length, 4e-3,
+                width=64, layers=2, conv=conv, warmup=20, every=32)
+            for length in DELTA_CONTEXTS for name, spec, conv in kinds]
+
+
 def text_time() -> List[Run]:
     """Returns runs that measure only time, with attnc or with PyTorch's operations."""
     every = causal_variants(64)
@@ -155,5 +169,5 @@ def quick() -> List[Run]:
 
 
 GROUPS: Dict[str, Callable[[], List[Run]]] = {
-    "thesis": thesis, "thesis-time": thesis_time, "synthetic": synthetic, "text": text, "text-time": text_time,
+    "thesis": thesis, "thesis-time": thesis_time, "synthetic": synthetic, "text": text, "delta": delta, "text-time": text_time,
 }

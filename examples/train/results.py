@@ -45,15 +45,30 @@ def _text(columns: Iterable[str], rows: List[Dict[str, Any]]) -> str:
     return made.getvalue()
 
 
-def write_all(runs: List[Run], folder: str) -> None:
-    """Writes results.csv (a row per run) and curves.csv (a row per point)."""
+def _run_of(row: Dict[str, Any]) -> Any:
+    return tuple(str(row[name]) for name in ("group", "variant", "length", "seed"))
+
+
+def _with_kept(new: List[Dict[str, Any]], kept: str) -> List[Dict[str, Any]]:
+    """Returns the rows of the CSV file `kept` whose runs have no new rows, then the new rows."""
+    known = {_run_of(row) for row in new}
+    with open(kept, encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if _run_of(row) not in known] + new
+
+
+def write_all(runs: List[Run], folder: str, kept: str = "") -> None:
+    """Writes results.csv (a row per run) and curves.csv (a row per point). The files in the folder `kept`, if given,
+    get these rows too, in place of earlier rows of the same runs."""
     rows = [row for row in (row_of(run, folder) for run in runs) if row]
     write(os.path.join(folder, "results.csv"), _text(COLUMNS, rows))
     points = [{"group": run.group, "variant": run.variant, "length": run.length, "seed": run.seed,
                "step": at["step"], "seconds": at["seconds"], "loss": f"{at['loss']:.6g}", "of": kept["step"]}
               for run in runs for kept in (record_of(folder, run.name),) for at in kept.get("curve", [])]
-    write(os.path.join(folder, "curves.csv"),
-          _text(("group", "variant", "length", "seed", "step", "seconds", "loss", "of"), points))
+    columns = ("group", "variant", "length", "seed", "step", "seconds", "loss", "of")
+    write(os.path.join(folder, "curves.csv"), _text(columns, points))
+    for name, of, made in (("results.csv", COLUMNS, rows), ("curves.csv", columns, points)):
+        if kept:
+            write(os.path.join(kept, name), _text(of, _with_kept(made, os.path.join(kept, name))))
 
 
 def read(path: str) -> List[Dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import plot
 import results
-from experiments import CONTEXTS, PUBLISHED, SYNTHETIC, UNAIDED
+from experiments import CONTEXTS, DELTA_CONTEXTS, PUBLISHED, SYNTHETIC, UNAIDED
 from files import write
 from variants import causal_variants
 
@@ -111,8 +111,25 @@ def text_time(rows: Rows) -> str:
                        lambda row: f"{1 / row['step_seconds']:.2f}")
 
 
+def delta(rows: Rows) -> str:
+    """Returns the losses of all kinds at the contexts of the delta rule, and the CPU time of a step of the new kinds."""
+    made = []
+    for name in [*causal_variants(64), *_names([row for row in rows if row["group"] == "delta"])]:
+        at = {row["length"]: row for row in rows if row["variant"] == name and row["done"]}
+        cells = [name]
+        cells += [_bits(at[n]["loss"]) if n in at else "" for n in DELTA_CONTEXTS]
+        cells += [f"{at[n]['step_seconds']:.2f}" if n in at and at[n]["group"] == "delta" else "" for n in DELTA_CONTEXTS]
+        made.append(cells)
+    return _table([""] + [f"{n}, bits" for n in DELTA_CONTEXTS] + [f"{n}, s of CPU a step" for n in DELTA_CONTEXTS], made)
+
+
+def _bits(loss: float) -> str:
+    return "diverges" if math.isnan(loss) else f"{loss / math.log(2):.3f}"
+
+
 TABLES = {"thesis": (thesis, ("thesis",)), "thesis-time": (thesis_time, ("thesis-time",)),
           "synthetic": (synthetic, ("induction", "copying")), "bits": (text_bits, ("text",)),
+          "delta": (delta, ("text", "delta")),
           "speed": (text_speed, ("text", "text-time-attnc")), "pytorch": (text_time, ("text-time-attnc", "text-time-torch"))}
 
 
@@ -144,6 +161,14 @@ def pictures(folder: str, into: str = "") -> None:
         write(os.path.join(into, "text.svg"),
               plot.lines(f"Language models, context {longest}: loss against time", "seconds of training, one thread",
                          "bits per byte, held out", lines))
+    longest = max(DELTA_CONTEXTS)
+    kinds = [("text", name) for name in ("softmax", "polysketch learned r32 + local", "window 256", "elu + 1")]
+    kinds += [("delta", name) for name in _names([row for row in rows if row["group"] == "delta"])]
+    lines = {name: points for group, name in kinds
+             if len(points := of(group, name, longest, 1.0, 1 / math.log(2))) > 1}
+    if any(group == "delta" and name in lines for group, name in kinds):
+        write(os.path.join(into, "delta.svg"), plot.lines(
+            f"Language models, context {longest}: the delta rule", "step", "bits per byte, held out", lines))
     for group, length, title in (("induction", 128, "Induction heads"), ("copying", 64, "Selective copying")):
         lines = {name: points for name in (*SYNTHETIC, UNAIDED) if len(points := of(group, name, length)) > 1}
         if lines:

@@ -108,8 +108,9 @@ def main() -> int:
         if not os.path.isdir(os.path.join(folder, "runs")):
             print(f"train: error: there are no runs in {folder}", file=sys.stderr)
             return 1
-        results.write_all(every, folder)
-        tables.write_all(folder, HERE)
+        kept = os.path.join(HERE, "results")
+        results.write_all(every, folder, kept)
+        tables.write_all(kept, HERE)
         return 0
     runs = chosen(given)
     if not runs:

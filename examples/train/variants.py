@@ -52,6 +52,17 @@ def polysketch(size: int, kind: str, head_dim: int, local: int = 0) -> Spec:
                    **({"block": local} if local else {}))
 
 
+# ---- the delta rule
+
+
+def gated_delta(similarity: Any, head_dim: int, **more: Any) -> Spec:
+    """Gated DeltaNet (Yang, Kautz and Hatamizadeh, 2025) with any similarity. `gate` holds logarithms of decays."""
+    array = {"shape": ["B", "H", "Nk"]}
+    return {"prepare": ["l2norm"], "similarity": similarity, "mask": "causal", "normalize": "none",
+            "decay": {"log": "gate[b][h][t]"}, "delta": {"rate": "beta[b][h][t]"},
+            "arrays": {"gate": array, "beta": array}, "shape": {"head_dim": head_dim}, **more}
+
+
 BLOCK = 256  # the size of local blocks, and the width of the sliding window
 
 
@@ -68,4 +79,11 @@ def causal_variants(head_dim: int) -> Dict[str, Spec]:
         f"window {BLOCK}": _causal("softmax", head_dim, mask={"window": {"left": BLOCK - 1}}),
         f"local blocks {BLOCK}": polynomial(4, head_dim,
                                             mask={"all": ["causal", {"block_window": {"block": BLOCK}}]}),
+    }
+
+
+def delta_variants(head_dim: int) -> Dict[str, Spec]:
+    return {
+        "gated deltanet": gated_delta({"linear": {"features": "identity"}}, head_dim),
+        "sketch r32 + gated delta": gated_delta({"polysketch": {"degree": 4, "sketch": 32}}, head_dim),
     }

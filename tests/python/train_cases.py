@@ -157,6 +157,15 @@ def a_column_has_one_number_of_steps(folder):
 
 
 @case
+def tables_keep_runs_that_were_made_elsewhere(folder):
+    import results
+    kept = os.path.join(folder, 'kept.csv')
+    with open(kept, 'w') as file: file.write('group,variant,length,seed,loss\ntext,softmax,8,1,3\ntext,elu + 1,8,1,2\n')
+    made = results._with_kept([{'group': 'text', 'variant': 'softmax', 'length': 8, 'seed': 1, 'loss': 1}], kept)
+    check([(row['variant'], str(row['loss'])) for row in made] == [('elu + 1', '2'), ('softmax', '1')], made)
+
+
+@case
 def compositions_compute_what_kernels_do(folder):
     import torch
 
