@@ -5,8 +5,8 @@ flex.py [--only PATTERN] [--threads N] [--n N] [--heads N] [--limit SECONDS] [--
 
 It needs PyTorch 2.13, NumPy, g++ and ./dev build, and prints a table. README.md says how to read it. The kernel, the
 nearest kernel without the feature, and FlexAttention are called alternately. The times are the best of each.
---thread-time measures CPU time, for a busy machine; use it with --threads 1. --mla measures one token of multi-head
-latent attention, scaled_dot_product_attention and the machine's bandwidth instead."""
+--thread-time measures CPU time, for a busy machine; use it with --threads 1. After the table, or alone with --mla, it
+measures one token of multi-head latent attention, scaled_dot_product_attention and the machine's bandwidth."""
 import argparse
 import collections
 import fnmatch
@@ -245,11 +245,12 @@ def main():
     p.add_argument('--limit', type=float, default=3, help='seconds of calls for a row')
     p.add_argument('--thread-time', action='store_true', help='measure CPU time')
     p.add_argument('--no-peer', action='store_true', help='without FlexAttention')
-    p.add_argument('--mla', action='store_true', help='one token of multi-head latent attention instead')
+    p.add_argument('--mla', action='store_true', help='only one token of multi-head latent attention')
     options = p.parse_args()
     torch.set_num_threads(options.threads)
     if options.thread_time: measure.clock = time.process_time
-    (mla if options.mla else table)(options)
+    if not options.mla: table(options)
+    if options.mla or options.only == '*': mla(options)
 
 
 if __name__ == '__main__':
