@@ -169,5 +169,6 @@ def quick() -> List[Run]:
 
 
 GROUPS: Dict[str, Callable[[], List[Run]]] = {
-    "thesis": thesis, "thesis-time": thesis_time, "synthetic": synthetic, "text": text, "delta": delta, "text-time": text_time,
+    "thesis": thesis, "thesis-time": thesis_time, "synthetic": synthetic, "text": text, "delta": delta,
+    "text-time": text_time,
 }

@@ -20,7 +20,8 @@ class Heads(nn.Module):
         super().__init__()
         self.heads, self.attend = heads, attend
         self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
-        self.conv = nn.Conv1d(3 * width, 3 * width, conv, groups=3 * width, padding=conv - 1, bias=False) if conv else None
+        self.conv = nn.Conv1d(3 * width, 3 * width, conv, groups=3 * width, padding=conv - 1,
+                              bias=False) if conv else None
 
     def forward(self, x: Tensor) -> Tensor:
         rows = self.qkv(x)

@@ -112,15 +112,17 @@ def text_time(rows: Rows) -> str:
 
 
 def delta(rows: Rows) -> str:
-    """Returns the losses of all kinds at the contexts of the delta rule, and the CPU time of a step of the new kinds."""
+    """Returns the losses of all kinds at the contexts of the delta rule, and the CPU time of a step of new ones."""
     made = []
     for name in [*causal_variants(64), *_names([row for row in rows if row["group"] == "delta"])]:
         at = {row["length"]: row for row in rows if row["variant"] == name and row["done"]}
         cells = [name]
         cells += [_bits(at[n]["loss"]) if n in at else "" for n in DELTA_CONTEXTS]
-        cells += [f"{at[n]['step_seconds']:.2f}" if n in at and at[n]["group"] == "delta" else "" for n in DELTA_CONTEXTS]
+        cells += [f"{at[n]['step_seconds']:.2f}" if n in at and at[n]["group"] == "delta" else ""
+                  for n in DELTA_CONTEXTS]
         made.append(cells)
-    return _table([""] + [f"{n}, bits" for n in DELTA_CONTEXTS] + [f"{n}, s of CPU a step" for n in DELTA_CONTEXTS], made)
+    heads = [f"{n}, {what}" for what in ("bits", "s of CPU a step") for n in DELTA_CONTEXTS]
+    return _table(["", *heads], made)
 
 
 def _bits(loss: float) -> str:
