@@ -241,11 +241,13 @@ LOGS_OF_ELEMENTS = [('gate[b][h][t][d]', {'gate': ['B', 'H', 'Nk', 'D']}), ('-ex
 def decay(spec):
     """Adds a decay to some specs. The random numbers depend only on the spec, so other draws do not change."""
     rng, kind = random.Random('decay %s' % spec), str(spec['similarity'])
-    if 'project' in spec or rng.random() > (0.5 if 'delta' in spec else 0.1): return
+    if 'project' in spec or rng.random() > (0.5 if 'delta' in spec else 0.25 if 'softmax' in kind else 0.1): return
     elements = rng.random() < 0.4 and not re.search(
         'sketch|favor|hedgehog|taylor1|multiplicative|additive', kind) and spec['shape']['head_dim'] <= 33
-    # If a rate is 0 or near weights are dropped, and the logarithm is -90, the other weights are too small for f32.
-    logs = [x for x in LOGS if '-90' not in str(x[0]) or not {'delta', 'dropout'} & set(spec)]
+    # If a rate is 0 or near weights are dropped, the other weights are too small for f32 under a strong decay.
+    strong = [x for x in LOGS if '90' in str(x[0])]
+    weak = [x for x in LOGS if x not in strong]
+    logs = weak if {'delta', 'dropout'} & set(spec) else strong if 'softmax' in kind and rng.random() < 0.5 else LOGS
     log, shapes = rng.choice(LOGS_OF_ELEMENTS if elements else logs)
     spec['decay'] = {'log': log}
     if shapes: spec['arrays'] = spec.get('arrays', {}) | {name: {'shape': shape} for name, shape in shapes.items()}
@@ -319,6 +321,18 @@ def delta(rng, spec):
     spec['delta'] = {'rate': rate.replace('{a}', element)}
 
 
+def fitting(spec):
+    """Makes other sizes fit a shorter row."""
+    shape = spec['shape']
+    if shape.get('values') == 'keys' and 'value_dim' in shape: shape['value_dim'] = min(shape['value_dim'], shape['head_dim'])
+    for step in spec.get('prepare', []):
+        options = step.get('rope') if isinstance(step, dict) else None
+        if not options or 'dims' not in options: continue
+        options['dims'] = min(options['dims'], shape['head_dim'] // 2 * 2)
+        if 'first' in options: options['first'] = min(options['first'], shape['head_dim'] - options['dims'])
+    return spec
+
+
 def storage(spec):
     """Adds types of keys and values to some specs. The random numbers depend only on the spec, as in decay()."""
     rng, shape = random.Random('storage %s' % spec), spec['shape']
@@ -331,6 +345,7 @@ def storage(spec):
         own = {'k': rng.choice(kinds(shape['head_dim']))}
         shape['value_dim'] = min(shape.get('value_dim', shape['head_dim']), shape['head_dim'])
     spec['storage'] = own
+    fitting(spec)
 
 
 def draw_spec(rng, numbers):
