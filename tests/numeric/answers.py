@@ -131,7 +131,7 @@ class Answer:
     @functools.cached_property
     def scale(self):
         own, values = definitions.values_apart(self.spec, self.arrays['k'], self.arrays['v'])
-        sizes = self.arrays | {'v': np.abs(values)}
+        sizes = definitions.positive(self.arrays) | {'v': np.abs(values)}
         scale = np.abs(attend(definitions, own, sizes, np.float64)).max(-1, keepdims=True)
         check(np.isfinite(scale).all(), 'the generator made a case whose allowance is not finite')
         return scale
