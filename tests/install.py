@@ -524,6 +524,7 @@ def continues_a_text(place):
     first, _, saved = [text for _, text in installed.blocks(os.path.join('examples', 'decode', 'README.md'),
                                                             'A text continued, byte by byte')]
     short = ' --train 2 --times 1024\n'
+    place.environment['CFLAGS'] = '-O1 -g0'   # training takes longer than compiling
     place.run(['bash', '-ec', 'make() { command make "ATTNCFLAGS=--target generic"; }\n' + first.replace('decode\n', 'decode' + short)],
               cwd=folder)
     said = place.run(['bash', '-ec', saved.replace('length 80\n', 'length 80' + short)], cwd=folder).stdout
