@@ -74,6 +74,7 @@ static bool on_pairs(uint32_t along)
    - powers */
 static void collect(struct product *p, const struct expr *e, bool divides)
 {
+    if (!p->movable) return;
     if (e->type == TYPE_REAL && (e->op == EXPR_MUL || e->op == EXPR_DIV)) {
         collect(p, e->arg[0], divides);
         collect(p, e->arg[1], divides != (e->op == EXPR_DIV));
@@ -143,9 +144,10 @@ static const struct expr *with_products(const struct graph *g, const struct valu
     const struct expr *arg[3] = {NULL, NULL, NULL};
     if (e->type == TYPE_REAL && (e->op == EXPR_MUL || e->op == EXPR_DIV)) {
         collect(&p, e, false);
-        for (int k = 0; k < p.count; k++) p.factor[k].e = with_products(g, map, sequences, p.factor[k].e);
-        const struct expr *const made = hoisted(&p);
-        if (made) return made;
+        if (hoisted(&p)) { /* this depends only on which axes the factors have */
+            for (int k = 0; k < p.count; k++) p.factor[k].e = with_products(g, map, sequences, p.factor[k].e);
+            return hoisted(&p);
+        }
     }
     for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_products(g, map, sequences, e->arg[k]);
     return expr_arity(e->op) ? expr_with_args(g->module, e, arg) : e;
