@@ -114,7 +114,8 @@ struct attn_problem { /* zero the struct first, because later versions add membe
                                    NAME_extend, because a state knows its positions */
     int foldable; /* used by a state of a kernel with 'delta': 1 if NAME_state_fold will join it with another state.
                      Each head then also stores a matrix [features, features], which NAME_extend updates. It must be
-                     the same in all calls with a state. Other kernels ignore it */
+                     the same in all calls with a state. States of other kernels ignore it.
+                     For attn_ranks_forward, 1: ranks compute states at the same time and join them */
     const int64_t *cu_seqlens; /* used by NAME_extend: NULL, or [batch + 1] if the new tokens of all sequences are in
                                   one row of memory. Sequence b has rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of q,
                                   k, v, out, statistics and of arrays with a row for each token. n_q is the number of

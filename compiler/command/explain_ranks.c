@@ -132,6 +132,16 @@ static double shared_seconds(const struct shared *s, int64_t n, int64_t ranks, d
     return ring_seconds((seen + mine - 1) / mine, own, all > own ? all - own : 0, *received, link);
 }
 
+/* Returns the seconds with problem.foldable: ranks first sum their keys, then join states, then compute their rows. */
+static double joined_total(const struct shared *s, int64_t n, int64_t ranks)
+{
+    enum { COUNTED = 16384 }; /* counting takes time, and the time of sums is proportional to their keys */
+    const int64_t mine = (n - 1) / ranks + 1, counted = mine < COUNTED ? mine : COUNTED;
+    const double sums = work_seconds(s, 1, counted) * (double)mine / (double)counted;
+    return joined_seconds(ranks, s->slices, sums, work_seconds(s, mine, mine), s->state, &s->costs->ranks.link,
+                          s->limits.rates.bandwidth);
+}
+
 /* Returns the shortest length that is a power of two and takes less time on `ranks` ranks than on one, or 0. */
 static int64_t faster_from(const struct shared *s, int64_t ranks)
 {
@@ -168,8 +178,8 @@ void explain_ranks(const struct unit *p, const struct costs *costs)
     printf("  a link has %.4g GB/s, and an empty message takes %s\n", r->link.bandwidth / 1e9,
            table_seconds(r->link.latency, time, sizeof time));
     print_needs(&s);
-    printf("  %9s  %6s  %10s  %10s  %10s  %10s  %s\n", "n", "ranks", "on one", "time", "received", "efficiency",
-           "faster than one from");
+    printf("  %9s  %6s  %10s  %10s  %10s  %10s%s  %s\n", "n", "ranks", "on one", "time", "received", "efficiency",
+           s.c ? "   foldable" : "", "faster than one from");
     for (int k = 0; k < costs->lengths.count; k++)
         for (int x = 0; x < r->ranks.count; x++) {
             const int64_t n = costs->lengths.length[k], ranks = r->ranks.length[x];
@@ -177,9 +187,11 @@ void explain_ranks(const struct unit *p, const struct costs *costs)
             double received, none;
             const double alone = shared_seconds(&s, n, 1, &none), seconds = shared_seconds(&s, n, ranks, &received);
             const int64_t from = k == 0 && ranks > 1 ? faster_from(&s, ranks) : 0;
-            printf("  %9lld  %6lld  %10s  %10s  %10s  %9.1f%%  %s\n", (long long)n, (long long)ranks,
+            const double joined = s.c ? 100 * alone / ((double)ranks * joined_total(&s, n, ranks)) : 0;
+            printf("  %9lld  %6lld  %10s  %10s  %10s  %9.1f%%%s  %s\n", (long long)n, (long long)ranks,
                    table_seconds(alone, one, sizeof one), table_seconds(seconds, time, sizeof time),
                    table_bytes(received, bytes, sizeof bytes), 100 * alone / ((double)ranks * seconds),
+                   s.c ? arena_printf(p->arena, "  %8.1f%%", joined) : "",
                    k > 0 || ranks == 1 ? ""
                    : from              ? arena_printf(p->arena, "%lld tokens", (long long)from)
                                        : "no length");
@@ -188,4 +200,7 @@ void explain_ranks(const struct unit *p, const struct costs *costs)
         "  - on one: the time of one rank for all tokens; efficiency: the share of the ranks' time that one rank would "
         "need\n"
         "  - received: bytes that arrive at the last rank\n");
+    if (s.c)
+        printf("  - foldable: the efficiency with problem.foldable: ranks sum their tokens at the same time, and join "
+               "states\n");
 }

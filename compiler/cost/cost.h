@@ -116,9 +116,13 @@ struct link {
 /* These functions return the seconds of a call on several ranks, the slowest one's (ranks.c):
    - chain_seconds: a state is passed from rank to rank, in slices of heads. `work`: the seconds that a rank computes.
      `state`: the bytes of all slices.
+   - joined_seconds: ranks first compute states of their own tokens, which takes `sums` seconds. Then they join states,
+     and compute their rows, which takes `work` seconds. `bandwidth`: that of memory.
    - ring_seconds: the last rank computes `own` seconds with its own keys, and `others` seconds with the keys of the
      `runs` ranks that send it `bytes` together. */
 double chain_seconds(int64_t ranks, int64_t slices, double work, double state, const struct link *link);
+double joined_seconds(int64_t ranks, int64_t slices, double sums, double work, double state, const struct link *link,
+                      double bandwidth);
 double ring_seconds(int64_t runs, double own, double others, double bytes, const struct link *link);
 
 #endif

@@ -19,6 +19,16 @@ double chain_seconds(int64_t ranks, int64_t slices, double work, double state, c
     return (double)(ranks - 1) * (of_slice + hop) + (double)(slices - 1) * larger(of_slice, hop) + of_slice;
 }
 
+double joined_seconds(int64_t ranks, int64_t slices, double sums, double work, double state, const struct link *link,
+                      double bandwidth)
+{
+    if (ranks == 1) return work;
+    const double of_slice = state / (double)slices,
+                 join = message_seconds(link, of_slice) +
+                        3 * of_slice / bandwidth; /* two states are read, one written */
+    return sums + (double)(ranks + slices - 2) * join + work;
+}
+
 double ring_seconds(int64_t runs, double own, double others, double bytes, const struct link *link)
 {
     if (runs == 0) return own;

@@ -20,8 +20,8 @@ extern "C" {
      in the order in which `receive` was called. A receiver knows how many bytes it gets.
    - `wait` must also deliver other messages that have begun. It gets each request once.
    - `sum` replaces `count` elements by the sums over all ranks, added in the order of the ranks: ((x0 + x1) + x2) + …
-     All ranks get the same bits. It is ATTN_F32, ATTN_F64 or ATTN_I32. NULL: attn_ranks_… add with `send` and
-   `receive`.
+     All ranks get the same bits. It is ATTN_F32, ATTN_F64 or ATTN_I32. If it is NULL, attn_ranks_… use `send` and
+     `receive`.
    - One thread at a time calls these functions for a rank. */
 #define ATTN_MESSAGE_BYTES ((size_t)1 << 30)
 struct attn_transport { /* zero the struct first, because later versions add members */
@@ -46,13 +46,17 @@ size_t attn_ranks_workspace(const struct attn_transport *transport, const struct
    - A kernel whose states are sums (`emit: [forward, decode]`, a linear form) sends states from rank to rank, in slices
      of heads. The bits of `out` are those of NAME_extend on one rank for all tokens, however they are divided, if
      that is true of NAME_extend: for sums over chunks of up to 96 keys. n_q must equal n_k.
+     Rank r waits for all ranks before it. With many ranks, set problem.foldable: ranks then sum their tokens at the
+     same time, and join their states with NAME_state_fold. The result equals that of one rank up to rounding. If a
+     rank does not begin at a multiple of the tokens that a state sums at a time, `foldable` changes nothing.
    - A kernel with `emit: [forward, statistics]` sends keys and values from rank to rank, and merges results. The last
      query of all ranks is at the last key. Keys that no query of a rank sees are neither sent there nor computed. With
      16-bit elements, each merge rounds.
    Returns 0, an error of forward or of extend, or
    - ATTN_EPROBLEM: the ranks have different kernels, batches or numbers of heads
    - ATTN_EFOLD: the kernel has neither, or its results for different keys cannot be merged: positions count in another
-     way than by their difference, or a constant, a decay or 'delta' changes the denominator or the values
+     way than by their difference, or a constant, a decay or 'delta' changes the denominator or the values; or, with
+     problem.foldable, states of the kernel cannot be joined
    - ATTN_ELENGTH: positions count by blocks, and a run does not begin with a block
    - ATTN_ERANKS: a message was not delivered */
 int attn_ranks_forward(const struct attn_transport *transport, const struct attn_kernel *kernel,
@@ -61,7 +65,7 @@ int attn_ranks_forward(const struct attn_transport *transport, const struct attn
 /* Appends the tokens of all ranks to a state, as one call of extend does. Then one rank can decode.
    - The kernel passes states from rank to rank (see attn_ranks_forward). Otherwise the error is ATTN_EFOLD.
    - `state` on rank 0 has the tokens before those of rank 0. Afterwards, `state` on the last rank has all tokens, and
-   must have been initialised before. Other ranks may pass NULL. After an error, the states are not to be used.
+     must have been initialised before. Other ranks may pass NULL. After an error, the states are not to be used.
    - n_k is ignored. mine->lengths may give each sequence a number of tokens of this rank.
    - The workspace has attn_ranks_workspace() bytes. */
 int attn_ranks_extend(const struct attn_transport *transport, const struct attn_kernel *kernel,
@@ -76,8 +80,8 @@ size_t attn_ranks_backward_workspace(const struct attn_transport *transport, con
      error is ATTN_EFOLD.
    - mine->statistics are those that attn_ranks_forward wrote. mine->saved is not used.
    - Each rank writes the rows of dq, dk and dv that belong to its tokens. All ranks must want the same gradients of
-   parameters, and get the same sums over all ranks, added in the order of the ranks. An array with a row for each query
-   or key has no gradient yet: ATTN_EFOLD.
+     parameters, and get the same sums over all ranks, added in the order of the ranks. An array with a row for each
+     query or key has no gradient yet: ATTN_EFOLD.
    - With 16-bit elements, each sum of gradients rounds. */
 int attn_ranks_backward(const struct attn_transport *transport, const struct attn_kernel *kernel,
                         const struct attn_problem *mine, const void *params, const void *q, const void *k,

@@ -1,7 +1,13 @@
 /* Linear forms over ranks. A state is passed from rank to rank, and each rank extends it by its tokens. The problem is
    cut into slices of heads, so that ranks work on different slices at the same time. A state's sums are added in the
-   order of the tokens, as on one rank, so the bits do not depend on the ranks. */
+   order of the tokens, as on one rank, so the bits do not depend on the ranks.
+
+   With problem.foldable, each rank first sums its own tokens from zero. States are then joined in the order of the
+   ranks, and each rank computes its rows from the state before its tokens. So a rank waits only while states are
+   joined, but the bits depend on how tokens are divided. */
 #include "ranks.h"
+
+#include <string.h>
 
 enum { SLICES_PER_RANK = 4, BUFFERS = 3 };
 
@@ -48,7 +54,8 @@ size_t chain_workspace(const struct attn_transport *t, const struct attn_kernel 
 {
     const struct slicing s = slices_of_chain(t, kernel, filled);
     const struct chain_sizes sizes = sizes_of_chain(&s);
-    const size_t bytes = bytes_plus(bytes_plus(sizes.params, bytes_times(BUFFERS, sizes.state)), sizes.extend),
+    const size_t states = BUFFERS + (filled->foldable ? bytes_times(2, (size_t)s.count) : 0),
+                 bytes = bytes_plus(bytes_plus(sizes.params, bytes_times(states, sizes.state)), sizes.extend),
                  alone = t->ranks == 1 ? whole_lines(kernel->extend_workspace(filled)) : 0; /* chain_extend */
     return bytes > alone ? bytes : alone;
 }
@@ -127,6 +134,99 @@ int chain_extend(const struct ranks_call *call)
     return call->transport->ranks == 1 ? extend_alone(call) : chain_forward(call);
 }
 
+/* Sends the buffer of slice n to the next rank. After an error, states are sent all the same, because the next rank
+   waits for them. */
+static void send_on(struct chain *x, int64_t n)
+{
+    const struct attn_transport *const t = x->call->transport;
+    const int64_t at = n % BUFFERS;
+    if (t->rank + 1 == t->ranks) return;
+    x->sent[at] = message_to(t->rank + 1, TAG_STATE, x->state[at], state_bytes(x, n));
+    note(x, message_begin(t, &x->sent[at]));
+}
+
+/* Passes the states of all slices on, which each rank extends. */
+static void pass_states(struct chain *x)
+{
+    expect(x, 0);
+    for (int64_t n = 0; n < x->slicing.count; n++) {
+        note(x, message_end(x->call->transport, &x->received[n % BUFFERS]));
+        expect(x, n + 1);
+        if (!x->error) note(x, extend(x, n));
+        send_on(x, n);
+    }
+}
+
+/* ---- with problem.foldable ---- */
+
+/* Returns whether states that the ranks compute apart can be joined: each begins after whole chunks. */
+static bool joins_states(const struct ranks_call *call)
+{
+    const struct attn_problem *const p = &call->problem;
+    const int64_t chunk = call->kernel->state_chunk(p);
+    bool joins = p->foldable && !call->state && !p->lengths && call->kernel->state_fold;
+    int64_t first = 0;
+    for (int r = 0; r < call->transport->ranks; r++) {
+        joins &= first % chunk == 0;
+        first += call->run[r].n_q;
+    }
+    return joins;
+}
+
+/* Appends the rank's tokens of slice n to a state, without rows if `rows` is false. The state is made first, for
+   tokens from position `first` on, unless that is negative. */
+static int append(const struct chain *x, int64_t n, unsigned char *state, int64_t first, bool rows)
+{
+    const struct ranks_call *const call = x->call;
+    const struct attn_kernel *const kernel = call->kernel;
+    struct slice slice;
+    int error = slice_make(&x->slicing, n, &call->arrays, call->params, x->params, &slice);
+    const struct arrays *const a = &slice.arrays;
+    slice.problem.start = first < 0 ? 0 : first;
+    if (!error && first >= 0) error = kernel->state_init(&slice.problem, state);
+    if (error == ATTN_ELENGTH) return ATTN_EFOLD; /* the kernel's states begin at token 0 only */
+    slice.problem.workspace_bytes = x->sizes.extend;
+    if (!rows) slice.problem.statistics = NULL;
+    if (error || call->problem.n_q == 0) return error;
+    return kernel->extend(&slice.problem, slice.params, rows ? a->q : NULL, a->k, a->v, rows ? a->out : NULL, state,
+                          x->work);
+}
+
+/* Makes the buffer of slice n the state after the rank's tokens: the state `before` them, joined with the rank's
+   `own`. The first rank has none before. */
+static int join(const struct chain *x, int64_t n, const unsigned char *before, const unsigned char *own)
+{
+    struct slice slice;
+    const struct arrays none = {0};
+    unsigned char *const state = x->state[n % BUFFERS];
+    const int error = slice_make(&x->slicing, n, &none, NULL, NULL, &slice);
+    if (error) return error;
+    memcpy(state, before ? before : own, state_bytes(x, n));
+    return before ? x->call->kernel->state_fold(&slice.problem, state, own) : 0;
+}
+
+static void join_states(struct chain *x)
+{
+    const struct attn_transport *const t = x->call->transport;
+    const int64_t count = x->slicing.count;
+    unsigned char *const own = x->work + x->sizes.extend, *const before = own + (size_t)count * x->sizes.state;
+    int64_t first = 0;
+    for (int r = 0; r < t->rank; r++) first += x->call->run[r].n_q;
+    for (int64_t n = 0; n < count && !x->error; n++) {
+        const size_t at = (size_t)n * x->sizes.state;
+        if (t->rank + 1 < t->ranks) note(x, append(x, n, own + at, first, false));
+    }
+    for (int64_t n = 0; n < count; n++) {
+        const size_t at = (size_t)n * x->sizes.state;
+        if (t->rank > 0) note(x, message_now(t, message_from(t->rank - 1, TAG_STATE, before + at, state_bytes(x, n))));
+        note(x, message_end(t, &x->sent[n % BUFFERS]));
+        if (!x->error && t->rank + 1 < t->ranks) note(x, join(x, n, t->rank ? before + at : NULL, own + at));
+        send_on(x, n);
+    }
+    for (int64_t n = 0; n < count && !x->error; n++)
+        note(x, append(x, n, before + (size_t)n * x->sizes.state, t->rank == 0 ? 0 : -1, true));
+}
+
 int chain_forward(const struct ranks_call *call)
 {
     const struct attn_transport *const t = call->transport;
@@ -135,17 +235,7 @@ int chain_forward(const struct ranks_call *call)
     x->params = call->workspace;
     for (int k = 0; k < BUFFERS; k++) x->state[k] = x->params + x->sizes.params + (size_t)k * x->sizes.state;
     x->work = x->params + x->sizes.params + BUFFERS * x->sizes.state;
-    expect(x, 0);
-    for (int64_t n = 0; n < x->slicing.count; n++) {
-        const int64_t at = n % BUFFERS;
-        note(x, message_end(t, &x->received[at]));
-        expect(x, n + 1);
-        /* After an error, states are sent all the same, because the next rank waits for them. */
-        if (!x->error) note(x, extend(x, n));
-        if (t->rank + 1 == t->ranks) continue;
-        x->sent[at] = message_to(t->rank + 1, TAG_STATE, x->state[at], state_bytes(x, n));
-        note(x, message_begin(t, &x->sent[at]));
-    }
+    (joins_states(call) ? join_states : pass_states)(x);
     for (int k = 0; k < BUFFERS; k++) note(x, message_end(t, &x->sent[k]));
     return x->error;
 }

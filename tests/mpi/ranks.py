@@ -203,9 +203,9 @@ def run_all(calls, ranks):
     check(errors[0] == 0, 'attn_ranks_… returned %d' % errors[0])
 
 
-def forward(ranks, kernel, P, q, k, v, runs, post=None, threads=1):
+def forward(ranks, kernel, P, q, k, v, runs, post=None, threads=1, **more):
     """Returns `out` for all queries."""
-    calls = calls_of(ranks, kernel, P, q, k, v, runs, post or Post(len(runs)), threads)
+    calls = calls_of(ranks, kernel, P, q, k, v, runs, post or Post(len(runs)), threads, **more)
     run_all(calls, ranks)
     return kernel.as_numbers(np.concatenate([call.out for call in calls], axis=2))
 

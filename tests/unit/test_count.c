@@ -259,6 +259,9 @@ static void ranks(void)
     CU_ASSERT_DOUBLE_EQUAL(chain_seconds(3, 4, 40, 8e6, &link), 2 * (10 + 3) + 40, 1e-9);
     /* messages of 21 s are slower than slices */
     CU_ASSERT_DOUBLE_EQUAL(chain_seconds(2, 4, 40, 80e6, &link), 10 + 21 + 3 * 21 + 10, 1e-9);
+    /* a state of a slice takes 3 seconds to send and 6 to join; five times, one after the other */
+    CU_ASSERT_DOUBLE_EQUAL(joined_seconds(3, 4, 12, 40, 8e6, &link, 1e6), 12 + 5 * (3 + 6) + 40, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(joined_seconds(1, 4, 12, 40, 8e6, &link, 1e6), 40, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(ring_seconds(0, 7, 0, 0, &link), 7, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(ring_seconds(2, 7, 20, 4e6, &link), 7 + 10 + 10, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(ring_seconds(2, 7, 20, 40e6, &link), 21 + 21 + 10, 1e-9);
