@@ -321,6 +321,14 @@ def delta(rng, spec):
     spec['delta'] = {'rate': rate.replace('{a}', element)}
 
 
+def capped(node, largest, key=''):
+    """Returns the spec with sizes up to those in `largest`, so that it compiles quickly."""
+    if isinstance(node, dict): return {k: capped(v, largest, k) for k, v in node.items()}
+    if isinstance(node, list): return [capped(v, largest) for v in node]
+    most = largest.get(key)
+    return min(node, most) if most and isinstance(node, int) and not isinstance(node, bool) else node
+
+
 def fitting(spec):
     """Makes other sizes fit a shorter row."""
     shape = spec['shape']

@@ -46,11 +46,13 @@ LARGEST = {'head_dim': 32, 'value_dim': 32, 'sketch': 8, 'count': 17, 'hidden': 
 
 # Specs that failed once in a way that random_specs.py does not test.
 FOUND = {
-    'pages_of_another_head': {'similarity': {'custom': {'weight': 'exp(a[H - 1 - h][j] / 4)'}}, 'mask': {'window': {'left': 9}},
-                              'emit': ['forward', 'decode'], 'arrays': {'a': {'shape': ['H', 'Nk']}}, 'shape': {'head_dim': 4}},
-    'transition_in_parts': {'similarity': {'polysketch': {'degree': 4, 'sketch': 28}}, 'prepare': ['l2norm'], 'mask': 'causal',
-                            'normalize': 'sum', 'delta': {'rate': '0.01 / D'}, 'shape': {'head_dim': 2, 'value_dim': 1},
-                            'emit': ['forward', 'decode']}}
+    'pages_of_another_head': {
+        'similarity': {'custom': {'weight': 'exp(a[H - 1 - h][j] / 4)'}}, 'mask': {'window': {'left': 9}},
+        'emit': ['forward', 'decode'], 'arrays': {'a': {'shape': ['H', 'Nk']}}, 'shape': {'head_dim': 4}},
+    'transition_in_parts': {
+        'similarity': {'polysketch': {'degree': 4, 'sketch': 28}}, 'prepare': ['l2norm'], 'mask': 'causal',
+        'normalize': 'sum', 'delta': {'rate': '0.01 / D'}, 'shape': {'head_dim': 2, 'value_dim': 1},
+        'emit': ['forward', 'decode']}}
 
 
 class Many(Suite):
@@ -89,25 +91,18 @@ def options(parser):
 
 def openmp_of(cc, folder):
     """Returns the library of OpenMP to which the compiler links."""
-    with open(folder + '/probe.c', 'w') as f: f.write('int omp_get_max_threads(void); int probe(void) { return omp_get_max_threads(); }')
+    with open(folder + '/probe.c', 'w') as f:
+        f.write('int omp_get_max_threads(void); int probe(void) { return omp_get_max_threads(); }')
     execute([cc, '-fopenmp', '-shared', '-fPIC', '-o', folder + '/probe.so', folder + '/probe.c'])
     found = re.search(r'lib\w*omp\S* => (\S+)', execute(['ldd', folder + '/probe.so']).stdout)
     return found[1]
-
-
-def smaller_sizes(node, key=''):
-    """Returns the spec with sizes that compile quickly."""
-    if isinstance(node, dict): return {k: smaller_sizes(v, k) for k, v in node.items()}
-    if isinstance(node, list): return [smaller_sizes(v) for v in node]
-    most = LARGEST.get(key)
-    return min(node, most) if most and isinstance(node, int) and not isinstance(node, bool) else node
 
 
 def drawn(suite, seed, number):
     """Yields draws until one can be judged."""
     for again in range(DRAWS):
         d = draw_spec.draw(seed, number + 1000000 * again, True)
-        if number % OFTEN and 'storage' not in d['spec']: d['spec'] = draw_spec.fitting(smaller_sizes(d['spec']))
+        if number % OFTEN and 'storage' not in d['spec']: d['spec'] = draw_spec.fitting(draw_spec.capped(d['spec'], LARGEST))
         if d['targets'] != ['generic']: d['targets'] = suite.runnable[number % len(suite.runnable):][:1]
         d['flags'] = ['-O2'] if number % (8 * OFTEN) == 67 else ['-O0']
         d['checks'] = number % (4 * OFTEN) == 5
@@ -122,7 +117,8 @@ def library(suite, d, folder):
             os.path.join(folder, d['spec']['name'] + '.c')]
     done = ended([*line, '-fopenmp'], env=dict(os.environ, LC_ALL='C'))
     if done.returncode: raise Wrong('compiler: ' + random_specs.kind_of(done.stderr), done.stderr[:2000])
-    done = ended(['ld', '-shared', '-Bsymbolic', '-o', folder + '/kernel.so', folder + '/kernel.o', suite.archive, suite.openmp[cc]])
+    done = ended(['ld', '-shared', '-Bsymbolic', '-o', folder + '/kernel.so', folder + '/kernel.o', suite.archive,
+                  suite.openmp[cc]])
     if done.returncode: raise Wrong('linker', done.stderr[:2000])
     return folder + '/kernel.so'
 
@@ -187,14 +183,16 @@ def campaign(suite):
     before = done_before(o.log)
     with open(o.log, 'a') as log:
         version = execute(['git', '-C', HERE, 'rev-parse', '--short', 'HEAD']).stdout.strip()
-        print('# commit %s, seed %d, arrays %g, %s' % (version, o.seed, o.arrays, time.strftime('%F %T')), file=log, flush=True)
+        now = time.strftime('%F %T')
+        print('# commit %s, seed %d, arrays %g, %s' % (version, o.seed, o.arrays, now), file=log, flush=True)
         for number in range(o.count):
             if (o.seed, number) in before: continue
             used = sum(os.times()[:4])
             verdict, kind, said, d = one(suite, o.seed, number, suite.folder + '/spec')
             count[verdict] = count.get(verdict, 0) + 1
             words = ' '.join((kind or said).split())[:150]
-            print('%s %d/%05d %.2f %s' % (verdict, o.seed, number, sum(os.times()[:4]) - used, words), file=log, flush=True)
+            used = sum(os.times()[:4]) - used
+            print('%s %d/%05d %.2f %s' % (verdict, o.seed, number, used, words), file=log, flush=True)
             if verdict != 'FAIL': continue
             print('FAIL %d/%05d %s' % (o.seed, number, words), flush=True)
             with open('%s.%d-%05d.yaml' % (o.log, o.seed, number), 'w') as f:
@@ -225,8 +223,9 @@ def again(suite):
 def found(folder, suite, name):
     spec = FOUND[name] | {'name': 'spec'}
     heads = 2 if 'delta' in spec else 4
-    d = draw_spec.draw(1, 0, True) | {'spec': spec, 'heads': heads, 'kv_heads': 2, 'batch': 2, 'n_q': 60, 'n_k': 60, 'chunks': [60, 7, 1],
-                                      'targets': suite.runnable[-1:], 'flags': ['-O0'], 'checks': False}
+    d = draw_spec.draw(1, 0, True) | {
+        'spec': spec, 'heads': heads, 'kv_heads': 2, 'batch': 2, 'n_q': 60, 'n_k': 60, 'chunks': [60, 7, 1],
+        'targets': suite.runnable[-1:], 'flags': ['-O0'], 'checks': False}
     verdict, kind, said = apart(suite, d, folder + '/spec')
     if verdict != 'ok': raise Failure(said)
     return said

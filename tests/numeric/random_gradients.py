@@ -54,24 +54,12 @@ class Wrong(Failure):
         self.kind = kind
 
 
-def small(node, key=''):
-    """Returns the spec with sizes that compile quickly."""
-    if isinstance(node, dict): return {k: small(v, k) for k, v in node.items()}
-    if isinstance(node, list): return [small(v) for v in node]
-    most = LARGEST.get(key)
-    return min(node, most) if most and isinstance(node, int) and not isinstance(node, bool) else node
-
-
 def draw(seed, number):
     d, rng = draw_spec.draw(seed, number, True), random.Random('%d %d' % (seed, number))
-    spec = small(d['spec']) | {'name': 'spec', 'dtype': 'f64', 'emit': ['forward', 'backward']}
+    spec = draw_spec.capped(d['spec'], LARGEST) | {'name': 'spec', 'dtype': 'f64', 'emit': ['forward', 'backward']}
     spec.pop('storage', None)   # there are no gradients with it
     if spec['shape']['head_dim'] % 2 and 'rope' in str(spec.get('prepare')): spec['shape']['head_dim'] += 1
-    for step in spec.get('prepare', []):
-        if isinstance(step, dict) and 'dims' in (step.get('rope') or {}):   # the row may be shorter now
-            rope, head_dim = step['rope'], spec['shape']['head_dim']
-            rope['dims'] = min(rope['dims'], head_dim)
-            if 'first' in rope: rope['first'] = min(rope['first'], head_dim - rope['dims'])
+    draw_spec.fitting(spec)
     spec.pop('schedule', None)   # schedules are only for forward
     spec.pop('description', None)
     length = lambda: rng.choice([rng.randrange(1, 8), rng.randrange(8, 40), rng.randrange(60, 72)])
