@@ -899,9 +899,9 @@ TARGET_v4 APART void attention_sinks_few_begin_v4(const struct call *call, int64
     float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 128 of 144] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query = q_tile * 0.12751743f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 128; d++) {
@@ -1957,9 +1957,9 @@ TARGET_v3 APART void attention_sinks_few_begin_v3(const struct call *call, int64
     float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 128 of 144] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query = q_tile * 0.12751743f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 128; d++) {
@@ -3000,9 +3000,9 @@ APART void attention_sinks_few_begin_any(const struct call *call, int64_t task, 
     float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 128 of 144] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query = q_tile * 0.12751743f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 128; d++) {

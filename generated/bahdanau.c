@@ -736,9 +736,9 @@ TARGET_v4 APART void bahdanau_few_begin_v4(const struct call *call, int64_t task
     float *const query_wq = (float *)(void *)(part->shared + 0); /* [a: 64, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_wq[a][r] = sum over d of compatibility_wq * q_tile */
     dot3_v4(round_up(r1 - r0, 16), compatibility_wq, q_tile + r0, query_wq + r0);
 }
@@ -1595,9 +1595,9 @@ TARGET_v3 APART void bahdanau_few_begin_v3(const struct call *call, int64_t task
     float *const query_wq = (float *)(void *)(part->shared + 0); /* [a: 64, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_wq[a][r] = sum over d of compatibility_wq * q_tile */
     dot3_v3(round_up(r1 - r0, 8), compatibility_wq, q_tile + r0, query_wq + r0);
 }
@@ -2442,9 +2442,9 @@ APART void bahdanau_few_begin_any(const struct call *call, int64_t task, const s
     float *const query_wq = (float *)(void *)(part->shared + 0); /* [a: 64, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_wq[a][r] = sum over d of compatibility_wq * q_tile */
     dot3_any(round_up(r1 - r0, 4), compatibility_wq, q_tile + r0, query_wq + r0);
 }

@@ -888,7 +888,7 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
     }
     /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
     transpose_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64);
-    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t s = 0; s < 256; s++) sum_from_state_turned[s * 64 + r] = 0;
     /* query_max max= sum_from_state_turned */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -915,7 +915,7 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
     }
     /* query_2_turned = sum_from_state, with zeros beyond the last row */
     transpose_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
-    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
     /* query_sum += query_2_turned */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -1719,7 +1719,7 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
     }
     /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
     transpose_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64);
-    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t s = 0; s < 256; s++) sum_from_state_turned[s * 64 + r] = 0;
     /* query_max max= sum_from_state_turned */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -1746,7 +1746,7 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
     }
     /* query_2_turned = sum_from_state, with zeros beyond the last row */
     transpose_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
-    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
     /* query_sum += query_2_turned */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -2532,7 +2532,7 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
     }
     /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
     transpose_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64);
-    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t s = 0; s < 256; s++) sum_from_state_turned[s * 64 + r] = 0;
     /* query_max max= sum_from_state_turned */
     for (int64_t r = r0; r < r1; r += 4) {
@@ -2559,7 +2559,7 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
     }
     /* query_2_turned = sum_from_state, with zeros beyond the last row */
     transpose_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
-    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
     /* query_sum += query_2_turned */
     for (int64_t r = r0; r < r1; r += 4) {

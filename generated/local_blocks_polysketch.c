@@ -1231,9 +1231,9 @@ TARGET_v4 APART void local_blocks_polysketch_few_begin_v4(const struct call *cal
     float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 16); r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_g1[r][r_q] = sum over d of sketch_g1 * q_tile */
     dot5_v4(round_up(r_q1 - r_q0, 16), sketch_g1, q_tile + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * q_tile */
@@ -2563,9 +2563,9 @@ TARGET_v3 APART void local_blocks_polysketch_few_begin_v3(const struct call *cal
     float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 8); r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_g1[r][r_q] = sum over d of sketch_g1 * q_tile */
     dot5_v3(round_up(r_q1 - r_q0, 8), sketch_g1, q_tile + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * q_tile */
@@ -3883,9 +3883,9 @@ APART void local_blocks_polysketch_few_begin_any(const struct call *call, int64_
     float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 4); r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_g1[r][r_q] = sum over d of sketch_g1 * q_tile */
     dot5_any(round_up(r_q1 - r_q0, 4), sketch_g1, q_tile + r_q0, query_g1 + r_q0);
     /* query_g2[r][r_q] = sum over d of sketch_g2 * q_tile */

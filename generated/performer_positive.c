@@ -1542,9 +1542,9 @@ TARGET_v4 APART void performer_positive_few_begin_v4(const struct call *call, in
     float *const query_4 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
         store_v4(query_sum + r, splat_v4(0.0f));
@@ -3346,9 +3346,9 @@ TARGET_v3 APART void performer_positive_few_begin_v3(const struct call *call, in
     float *const query_4 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
         store_v3(query_sum + r, splat_v3(0.0f));
@@ -5140,9 +5140,9 @@ APART void performer_positive_few_begin_any(const struct call *call, int64_t tas
     float *const query_4 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
         store_any(query_sum + r, splat_any(0.0f));

@@ -1126,9 +1126,9 @@ TARGET_v4 APART void performer_relu_few_begin_v4(const struct call *call, int64_
     float *const query = (float *)(void *)(part->shared + 65536); /* [c: 256, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_w[c][r] = sum over d of features_w * q_tile */
     dot5_v4(round_up(r1 - r0, 16), features_w, q_tile + r0, query_w + r0);
     /* query = max(query_w, 0.0f) + 0.001f */
@@ -2323,9 +2323,9 @@ TARGET_v3 APART void performer_relu_few_begin_v3(const struct call *call, int64_
     float *const query = (float *)(void *)(part->shared + 65536); /* [c: 256, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_w[c][r] = sum over d of features_w * q_tile */
     dot5_v3(round_up(r1 - r0, 8), features_w, q_tile + r0, query_w + r0);
     /* query = max(query_w, 0.0f) + 0.001f */
@@ -3506,9 +3506,9 @@ APART void performer_relu_few_begin_any(const struct call *call, int64_t task, c
     float *const query = (float *)(void *)(part->shared + 65536); /* [c: 256, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_w[c][r] = sum over d of features_w * q_tile */
     dot5_any(round_up(r1 - r0, 4), features_w, q_tile + r0, query_w + r0);
     /* query = max(query_w, 0.0f) + 0.001f */

@@ -2889,9 +2889,9 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
     float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 16); r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         store_v4(query_sum + r_q, splat_v4(0.0f));
@@ -6270,9 +6270,9 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
     float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 8); r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         store_v3(query_sum + r_q, splat_v3(0.0f));
@@ -9640,9 +9640,9 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
     float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 4); r_q++)
+    for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r_q] = r_q < r_q1 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_sum + r_q, splat_any(0.0f));

@@ -890,9 +890,9 @@ TARGET_v4 APART void sliding_window_few_begin_v4(const struct call *call, int64_
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -1925,9 +1925,9 @@ TARGET_v3 APART void sliding_window_few_begin_v3(const struct call *call, int64_
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -2947,9 +2947,9 @@ APART void sliding_window_few_begin_any(const struct call *call, int64_t task, c
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {

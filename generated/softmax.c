@@ -762,9 +762,9 @@ TARGET_v4 APART void softmax_few_begin_v4(const struct call *call, int64_t task,
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
@@ -1637,9 +1637,9 @@ TARGET_v3 APART void softmax_few_begin_v3(const struct call *call, int64_t task,
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 64; d++) {
@@ -2497,9 +2497,9 @@ APART void softmax_few_begin_any(const struct call *call, int64_t task, const st
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 64; d++) {

@@ -1233,9 +1233,9 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_begin_v4bf16amx(const struct
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? element_v4bf16amx(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
+            q_tile[d * 64 + r] = r < r1 ? element_v4bf16amx(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
@@ -2528,9 +2528,9 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_begin_v4bf16(const struct call 
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? element_v4bf16(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
+            q_tile[d * 64 + r] = r < r1 ? element_v4bf16(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
@@ -3635,9 +3635,9 @@ TARGET_v4 APART void softmax_causal_bf16_few_begin_v4(const struct call *call, i
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? element_v4(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
+            q_tile[d * 64 + r] = r < r1 ? element_v4(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t d = 0; d < 64; d++) {
@@ -4741,9 +4741,9 @@ TARGET_v3 APART void softmax_causal_bf16_few_begin_v3(const struct call *call, i
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? element_v3(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
+            q_tile[d * 64 + r] = r < r1 ? element_v3(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t d = 0; d < 64; d++) {
@@ -5830,9 +5830,9 @@ APART void softmax_causal_bf16_few_begin_any(const struct call *call, int64_t ta
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? element_any(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
+            q_tile[d * 64 + r] = r < r1 ? element_any(q + r / n_q * q_head + r % n_q * q_row, d) : 0;
     /* query = q_tile * 0.18033688f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t d = 0; d < 64; d++) {

@@ -1174,9 +1174,9 @@ TARGET_v4 APART void softmax_mrope_few_begin_v4(const struct call *call, int64_t
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
        0, select(t <  ... */
     const int64_t t_2 = n_k - 1;
@@ -1795,9 +1795,9 @@ TARGET_v4 APART void softmax_mrope_extend_few_begin_v4(const struct call *call, 
     float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
        0, select(t <  ... */
     const int64_t t_2 = n_k - 1;
@@ -2994,9 +2994,9 @@ TARGET_v3 APART void softmax_mrope_few_begin_v3(const struct call *call, int64_t
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
        0, select(t <  ... */
     const int64_t t_2 = n_k - 1;
@@ -3618,9 +3618,9 @@ TARGET_v3 APART void softmax_mrope_extend_few_begin_v3(const struct call *call, 
     float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
        0, select(t <  ... */
     const int64_t t_2 = n_k - 1;
@@ -4801,9 +4801,9 @@ APART void softmax_mrope_few_begin_any(const struct call *call, int64_t task, co
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
        0, select(t <  ... */
     const int64_t t_2 = n_k - 1;
@@ -5425,9 +5425,9 @@ APART void softmax_mrope_extend_few_begin_any(const struct call *call, int64_t t
     float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((id(positions, (b * n_k) + max(min((r % n_q) + query_start, n_k + -1), 0), max(min(select(t < 16,
        0, select(t <  ... */
     const int64_t t_2 = n_k - 1;

@@ -773,9 +773,9 @@ TARGET_v4 APART void softmax_rope_2d_few_begin_v4(const struct call *call, int64
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((select((t % 2) != 0, ((r % n_q) + query_start) / 32,
        ((r % n_q) + query_start) % 32) * 1.0f) * rope_angle); que ... */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -1673,9 +1673,9 @@ TARGET_v3 APART void softmax_rope_2d_few_begin_v3(const struct call *call, int64
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((select((t % 2) != 0, ((r % n_q) + query_start) / 32,
        ((r % n_q) + query_start) % 32) * 1.0f) * rope_angle); que ... */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -2561,9 +2561,9 @@ APART void softmax_rope_2d_few_begin_any(const struct call *call, int64_t task, 
     float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((select((t % 2) != 0, ((r % n_q) + query_start) / 32,
        ((r % n_q) + query_start) % 32) * 1.0f) * rope_angle); que ... */
     for (int64_t r = r0; r < r1; r += 4) {

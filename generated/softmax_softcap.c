@@ -929,9 +929,9 @@ TARGET_v4 APART void softmax_softcap_few_begin_v4(const struct call *call, int64
     float *const query = (float *)(void *)(part->shared + 65536); /* [d: 256, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 256; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -1981,9 +1981,9 @@ TARGET_v3 APART void softmax_softcap_few_begin_v3(const struct call *call, int64
     float *const query = (float *)(void *)(part->shared + 65536); /* [d: 256, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 256; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -3020,9 +3020,9 @@ APART void softmax_softcap_few_begin_any(const struct call *call, int64_t task, 
     float *const query = (float *)(void *)(part->shared + 65536); /* [d: 256, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 256; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
        query_sin = sin(((r % n_q) + query_start) * rope_theta) */
     for (int64_t r = r0; r < r1; r += 4) {

@@ -984,12 +984,12 @@ TARGET_v4 APART void softmax_ssmax_few_begin_v4(const struct call *call, int64_t
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     float *const factor_at = (float *)(void *)(part->work + 16384); /* [r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* factor_at = factor_array, at computed subscripts */
     for (int64_t r = r0; r < r1; r++) factor_at[r] = factor_array[(r / n_q) * factor_array_stride_0];
-    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 16); r++) factor_at[r] = 0;
+    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 16); r++) factor_at[r] = 0;
     /* query = q_tile * (((factor_at * 0.125f) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f) */
     for (int64_t r = r0; r < r1; r += 16) {
         const vec_v4 t_0 = ((load_v4(factor_at + r) * 0.125f) * log_v4(__builtin_convertvector(((r + lane_v4) % n_q) +
@@ -2670,12 +2670,12 @@ TARGET_v3 APART void softmax_ssmax_few_begin_v3(const struct call *call, int64_t
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     float *const factor_at = (float *)(void *)(part->work + 16384); /* [r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* factor_at = factor_array, at computed subscripts */
     for (int64_t r = r0; r < r1; r++) factor_at[r] = factor_array[(r / n_q) * factor_array_stride_0];
-    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 8); r++) factor_at[r] = 0;
+    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 8); r++) factor_at[r] = 0;
     /* query = q_tile * (((factor_at * 0.125f) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f) */
     for (int64_t r = r0; r < r1; r += 8) {
         const vec_v3 t_0 = ((load_v3(factor_at + r) * 0.125f) * log_v3(__builtin_convertvector(((r + lane_v3) % n_q) +
@@ -4347,12 +4347,12 @@ APART void softmax_ssmax_few_begin_any(const struct call *call, int64_t task, co
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     float *const factor_at = (float *)(void *)(part->work + 16384); /* [r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* factor_at = factor_array, at computed subscripts */
     for (int64_t r = r0; r < r1; r++) factor_at[r] = factor_array[(r / n_q) * factor_array_stride_0];
-    for (int64_t r = r1 - r0; r < round_up(r1 - r0, 4); r++) factor_at[r] = 0;
+    for (int64_t r = r1; r < r0 + round_up(r1 - r0, 4); r++) factor_at[r] = 0;
     /* query = q_tile * (((factor_at * 0.125f) * log(((r % n_q) + query_start) + 1.0f)) * 1.442695f) */
     for (int64_t r = r0; r < r1; r += 4) {
         const vec_any t_0 = ((load_any(factor_at + r) * 0.125f) * log_any(__builtin_convertvector(((r + lane_any) % n_q)

@@ -1076,9 +1076,9 @@ TARGET_v4 APART void softmax_yarn_few_begin_v4(const struct call *call, int64_t 
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
        query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -1626,9 +1626,9 @@ TARGET_v4 APART void softmax_yarn_extend_few_begin_v4(const struct call *call, i
     float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
        query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -2778,9 +2778,9 @@ TARGET_v3 APART void softmax_yarn_few_begin_v3(const struct call *call, int64_t 
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
        query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -3331,9 +3331,9 @@ TARGET_v3 APART void softmax_yarn_extend_few_begin_v3(const struct call *call, i
     float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
        query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -4466,9 +4466,9 @@ APART void softmax_yarn_few_begin_any(const struct call *call, int64_t task, con
     float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
        query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 4) {
@@ -5019,9 +5019,9 @@ APART void softmax_yarn_extend_few_begin_any(const struct call *call, int64_t ta
     float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 128; d++)
-            q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+            q_tile[d * 64 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query_cos = cos((((r % n_q) + query_start) * 1.0f) * rope_angle);
        query_sin = sin((((r % n_q) + query_start) * 1.0f) * rope_angle) */
     for (int64_t r = r0; r < r1; r += 4) {

@@ -32,6 +32,14 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     return true;
 }
 
+/* Returns C for the end of the range of `lane`, rounded up to whole vectors from its start. */
+static const char *padded_end(struct emitter *x, int lane)
+{
+    const char *const first = emit_first(x, lane), *const range = emit_range(x, lane);
+    const bool zero = strcmp(first, "0") == 0;
+    return arena_printf(x->m->arena, "%s%sround_up(%s, %d)", zero ? "" : first, zero ? "" : " + ", range, x->lanes);
+}
+
 /* Prints a copy that transposes, because the last axes of the arrays differ. Returns false if the copy is of another
    kind. If `pads`, zeros fill the last vector of each row. */
 static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool pads)
@@ -56,7 +64,7 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
               emit_type_suffix(x->m, x->l->array[from->of].dtype), x->suffix, emit_corner(x, s, from),
               emit_step(x, from, row), rows, emit_range(x, column), emit_corner(x, s, to), to_row);
     if (!pads) return true;
-    emit_line(x, "for (int64_t %s = %s; %s < round_up(%s, %d); %s++)", name, rows, name, rows, x->lanes, name);
+    emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)", name, emit_end(x, row), name, padded_end(x, row), name);
     const char *other = x->m->axis[column].name;
     emit_line(x, "    for (int64_t %s = 0; %s < %s; %s++) %s = 0;", other, other, emit_range(x, column), other,
               emit_element(x, to));
@@ -208,8 +216,8 @@ static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pad
     emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) %s = %s;", depth, "", l, emit_first(x, lane), l,
               emit_end(x, lane), l, element, read);
     if (pads)
-        emit_line(x, "%*sfor (int64_t %s = %s; %s < round_up(%s, %d); %s++) %s = 0;", depth, "", l, emit_range(x, lane),
-                  l, emit_range(x, lane), x->lanes, l, element);
+        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) %s = 0;", depth, "", l, emit_end(x, lane), l,
+                  padded_end(x, lane), l, element);
     for (int k = s->rank - 2; k >= 0; k--) emit_line(x, "%*s}", 4 * k, "");
 }
 
@@ -257,16 +265,15 @@ static void copy(struct emitter *x, const struct stmt *s)
         emit_copy_computed(x, s, pads);
         return;
     }
-    const char *lanes = emit_range(x, lane);
     const bool by_rows = !pads && to->rank && ref_axis(to, to->rank - 1) == lane; /* rows are contiguous */
     if (pads)
-        emit_line(x, "for (int64_t %s = 0; %s < round_up(%s, %d); %s++)", l, l, lanes, x->lanes, l);
+        emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)", l, emit_first(x, lane), l, padded_end(x, lane), l);
     else if (!by_rows)
         emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)", l, emit_first(x, lane), l, emit_end(x, lane), l);
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
-        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (k + !by_rows), "", axis,
-                  emit_first(x, s->axes[k]), axis, emit_end(x, s->axes[k]), axis);
+        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (k + !by_rows), "", axis, emit_first(x, s->axes[k]),
+                  axis, emit_end(x, s->axes[k]), axis);
     }
     if (by_rows)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (s->rank - 1), "", l, emit_first(x, lane), l,
@@ -274,7 +281,7 @@ static void copy(struct emitter *x, const struct stmt *s)
     const char *value = dtype_is_narrow(x->l->array[from->of].dtype) ? emit_widened(x, from, "element")
                                                                      : emit_element(x, from);
     if (dtype_bytes(x->l->array[to->of].dtype) == 2) value = arena_printf(x->m->arena, "narrowed(%s)", value);
-    if (pads) value = arena_printf(x->m->arena, "%s < %s ? %s : 0", l, lanes, value);
+    if (pads) value = arena_printf(x->m->arena, "%s < %s ? %s : 0", l, emit_end(x, lane), value);
     emit_line(x, "%*s%s = %s;", 4 * s->rank, "", emit_element(x, to), value);
 }
 

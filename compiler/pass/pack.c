@@ -214,9 +214,10 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
         bool of_pairs = s->op == LOOPS_DOT && l->array[s->operand[1].of].paired;
         if ((s->op != LOOPS_MAP && s->op != LOOPS_DOT) || s->rank == 0 || of_pairs) continue;
         int lane = s->axes[s->rank - 1];
-        int64_t extent = l->module->axis[lane].source == SIZE_CONSTANT ? l->module->axis[lane].extent : 0;
+        const struct axis *const along = &l->module->axis[lane];
+        int64_t extent = axis_is_whole(along) ? along->extent : 0;
         for (int f = 0; f < depth; f++)
-            if (loops[f]->axis == lane) extent = loops[f]->step;
+            if (loops[f]->axis == lane && along->source != SIZE_ROWS) extent = loops[f]->step;
         for (int k = 0; k < s->operands; k++) {
             struct ref *r = &s->operand[k];
             const struct array *a = &l->array[r->of];

@@ -49,6 +49,9 @@ FOUND = {
     'pages_of_another_head': {
         'similarity': {'custom': {'weight': 'exp(a[H - 1 - h][j] / 4)'}}, 'mask': {'window': {'left': 9}},
         'emit': ['forward', 'decode'], 'arrays': {'a': {'shape': ['H', 'Nk']}}, 'shape': {'head_dim': 4}},
+    'rows_of_two_iterations': {
+        'prepare': ['layernorm'], 'similarity': 'softmax', 'project': {'linformer': {'size': 4}},
+        'shape': {'head_dim': 4}, 'heads': 12, 'n_q': 3},
     'transition_in_parts': {
         'similarity': {'polysketch': {'degree': 4, 'sketch': 28}}, 'prepare': ['l2norm'], 'mask': 'causal',
         'normalize': 'sum', 'delta': {'rate': '0.01 / D'}, 'shape': {'head_dim': 2, 'value_dim': 1},
@@ -102,7 +105,8 @@ def drawn(suite, seed, number):
     """Yields draws until one can be judged."""
     for again in range(DRAWS):
         d = draw_spec.draw(seed, number + 1000000 * again, True)
-        if number % OFTEN and 'storage' not in d['spec']: d['spec'] = draw_spec.fitting(draw_spec.capped(d['spec'], LARGEST))
+        if number % OFTEN and 'storage' not in d['spec']:
+            d['spec'] = draw_spec.fitting(draw_spec.capped(d['spec'], LARGEST))
         if d['targets'] != ['generic']: d['targets'] = suite.runnable[number % len(suite.runnable):][:1]
         d['flags'] = ['-O2'] if number % (8 * OFTEN) == 67 else ['-O0']
         d['checks'] = number % (4 * OFTEN) == 5
@@ -222,9 +226,10 @@ def again(suite):
 
 def found(folder, suite, name):
     spec = FOUND[name] | {'name': 'spec'}
-    heads = 2 if 'delta' in spec else 4
-    d = draw_spec.draw(1, 0, True) | {
-        'spec': spec, 'heads': heads, 'kv_heads': 2, 'batch': 2, 'n_q': 60, 'n_k': 60, 'chunks': [60, 7, 1],
+    sizes = {'heads': 2 if 'delta' in spec else 4, 'n_q': 60}
+    sizes |= {key: spec.pop(key) for key in sizes if key in spec}
+    d = draw_spec.draw(1, 0, True) | sizes | {
+        'spec': spec, 'n_k': 60, 'kv_heads': 2, 'batch': 2, 'chunks': [60, 7, 1],
         'targets': suite.runnable[-1:], 'flags': ['-O0'], 'checks': False}
     verdict, kind, said = apart(suite, d, folder + '/spec')
     if verdict != 'ok': raise Failure(said)
