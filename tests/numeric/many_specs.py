@@ -49,6 +49,10 @@ FOUND = {
     'pages_of_another_head': {
         'similarity': {'custom': {'weight': 'exp(a[H - 1 - h][j] / 4)'}}, 'mask': {'window': {'left': 9}},
         'emit': ['forward', 'decode'], 'arrays': {'a': {'shape': ['H', 'Nk']}}, 'shape': {'head_dim': 4}},
+    'rate_of_all_sequences': {
+        'similarity': {'linear': {'features': 'identity'}}, 'prepare': ['l2norm'], 'mask': 'causal',
+        'normalize': 'none', 'arrays': {'beta': {'shape': ['H', 'Nk']}},
+        'delta': {'rate': 'fabs(tanh(beta[h][t])) / D'}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
     'rows_of_two_iterations': {
         'prepare': ['layernorm'], 'similarity': 'softmax', 'project': {'linformer': {'size': 4}},
         'shape': {'head_dim': 4}, 'heads': 12, 'n_q': 3},

@@ -191,6 +191,18 @@ static int copy_of(struct chunks *p, int v, int direction)
     return number;
 }
 
+/* Whether v is a sum over sequences or heads, such as the gradient with respect to a rate that they share. Tasks of a
+   loop over chunks are heads, which cannot add to the same elements. */
+static bool is_shared(const struct reversal *x, const struct value *v)
+{
+    bool batch = false, heads = false;
+    for (int k = 0; k < v->rank; k++) {
+        batch |= x->m->axis[v->axes[k]].source == SIZE_BATCH;
+        heads |= x->m->axis[v->axes[k]].source == SIZE_KV_HEADS;
+    }
+    return !batch || !heads;
+}
+
 bool reversal_cut_by_chunks(struct reversal *x, int *count)
 {
     struct graph *const g = x->g;
@@ -209,7 +221,10 @@ bool reversal_cut_by_chunks(struct reversal *x, int *count)
                             .residual = -1},
                   *p = &chunks;
     if (!reversal_has_solution_state(x)) return false;
-    for (int o = 0; o < gradients; o++) reversal_mark(g, g->output[o].value, needed);
+    for (int o = 0; o < gradients; o++) {
+        if (is_shared(x, &g->value[g->output[o].value])) return false;
+        reversal_mark(g, g->output[o].value, needed);
+    }
     for (int v = 0; v < known; v++) {
         if (!needed[v]) continue;
         if (reversal_is_total(x->m, &g->value[v])) return false; /* slices of totals are sums over other rows */
