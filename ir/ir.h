@@ -456,7 +456,7 @@ struct value {
     /* Used by PARAM. If true, elements are int32. Only expressions such as EXPR_ID and EXPR_DRAWN read them, and
        refer to the parameter by name. */
     bool integers;
-    bool bytes; /* if true, the integer elements are stored as U8 */
+    bool bytes;   /* if true, the integer elements are stored as U8 */
     bool by_name; /* used by a real PARAM: if true, EXPR_ELEMENT may read elements, by the parameter's name */
     /* Used by INPUT. If true, the elements are sums that another program of the kernel computes. */
     bool sums;

@@ -37,8 +37,8 @@ struct row_slices {
 struct row_slices slices_of_rows(struct module *m, uint32_t axes, int lane, int slices, enum expr_op leaf);
 /* Finds the roles for output number `output`. Returns NULL, or why no loops can be generated. */
 const char *roles_of(const struct graph *g, int output, struct roles *out);
-/* The order of chunks in the loops for an output of a graph by chunks: 1 from the first one on, -1 from the last one on,
-   0 if any order will do. */
+/* The order of chunks in the loops for an output of a graph by chunks: 1 from the first one on, -1 from the last one
+   on, 0 if any order will do. */
 int chunk_direction(const struct graph *g, int output);
 /* Groups outputs that can share loops. Sets group[o] and returns the number of groups, which are numbered from 1. */
 int output_groups(const struct graph *g, int *group);

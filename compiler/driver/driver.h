@@ -69,11 +69,11 @@ struct unit {
     bool folds, moves, any_order;
     /* terms_move: whether the terms of prefix sums do not depend on positions; true if there are none */
     bool terms_move;
-    int64_t read_back;    /* a state stores this number of last keys, or all keys if it is negative */
-    int64_t read_first;   /* a state stores this number of the first keys */
-    bool paged;           /* the rows of a state may be in pages */
-    bool rows_move;       /* a row of a state may move to the position of another token */
-    uint64_t fingerprint; /* identifies states: a hash of the graph and of the layout */
+    int64_t read_back;          /* a state stores this number of last keys, or all keys if it is negative */
+    int64_t read_first;         /* a state stores this number of the first keys */
+    bool paged;                 /* the rows of a state may be in pages */
+    bool rows_move;             /* a row of a state may move to the position of another token */
+    uint64_t fingerprint;       /* identifies states: a hash of the graph and of the layout */
     struct distances distances; /* of queries and their keys */
     struct defaults defaults[MAX_VERSIONS];
     int default_count;

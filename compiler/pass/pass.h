@@ -54,7 +54,8 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
 /* For maps (pass/fuse.c):
    - merge_maps makes map a also do what map b does, which follows it. Returns false if they cannot share a nest. On
      success, the next statement of a is that of b.
-   - exchangeable_statements returns whether a and b have no body, and neither writes an array that the other touches. */
+   - exchangeable_statements returns whether a and b have no body, and neither writes an array that the other touches.
+ */
 bool merge_maps(struct loops *l, struct stmt *a, const struct stmt *b);
 bool exchangeable_statements(const struct stmt *a, const struct stmt *b);
 /* Whether the pass computed_subscripts copies the elements that r reads into a tile. `lanes`: the lanes of a

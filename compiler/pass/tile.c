@@ -187,7 +187,8 @@ void pass_tile(struct compilation *c)
         const bool short_ones = multiplies_stored_keys(c->graph, &roles) && !multiplies_states(c);
         tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : short_ones ? 32 : 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
-        if (graph_find_solve(c->graph) >= 0 || c->graph->by_chunks) { /* a tile of keys is a chunk, and its keys can also be in the lanes */
+        if (graph_find_solve(c->graph) >= 0 ||
+            c->graph->by_chunks) { /* a tile of keys is a chunk, and its keys can also be in the lanes */
             c->tiling.tile_q = (axis->extent + 15) / 16 * 16;
             c->tiling.tile_k = axis->extent;
             return;
