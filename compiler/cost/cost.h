@@ -116,7 +116,7 @@ struct link {
 /* These functions return the seconds of a call on several ranks, the slowest one's (ranks.c):
    - chain_seconds: a state is passed from rank to rank, in slices of heads. `work`: the seconds that a rank computes.
      `state`: the bytes of all slices.
-   - joined_seconds: ranks first compute states of their own tokens, which takes `sums` seconds. Then they join states,
+   - joined_seconds: ranks first sum their tokens into states, which takes `sums` seconds. Then they join states,
      and compute their rows, which takes `work` seconds. `bandwidth`: that of memory.
    - ring_seconds: the last rank computes `own` seconds with its own keys, and `others` seconds with the keys of the
      `runs` ranks that send it `bytes` together. */
