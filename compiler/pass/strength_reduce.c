@@ -52,6 +52,7 @@ struct product {
         uint32_t along;
     } factor[MAX_FACTORS];
     bool movable; /* whether the order of the factors may change */
+    bool repeats; /* whether a factor occurs twice, as in a power */
 };
 
 /* Returns the axes that e depends on, as bits. */
@@ -84,7 +85,8 @@ static void collect(struct product *p, const struct expr *e, bool divides)
     const bool grows = expr_has(e, EXPR_EXP) || expr_has(e, EXPR_EXP2) || expr_has(e, EXPR_POW);
     p->movable &= p->count < MAX_FACTORS && e->type == TYPE_REAL && !grows &&
                   (e->op == EXPR_REAL || expr_has(e, EXPR_OPERAND));
-    for (int k = 0; k < p->count; k++) p->movable &= p->factor[k].e != e;
+    for (int k = 0; k < p->count; k++) p->repeats |= p->factor[k].e == e;
+    p->movable &= !p->repeats;
     if (p->count < MAX_FACTORS) p->factor[p->count++] = (struct factor){e, divides, along};
 }
 
@@ -144,6 +146,7 @@ static const struct expr *with_products(const struct graph *g, const struct valu
     const struct expr *arg[3] = {NULL, NULL, NULL};
     if (e->type == TYPE_REAL && (e->op == EXPR_MUL || e->op == EXPR_DIV)) {
         collect(&p, e, false);
+        if (p.repeats) return e; /* a power would repeat the rounding error of a reciprocal */
         if (hoisted(&p)) { /* this depends only on which axes the factors have */
             for (int k = 0; k < p.count; k++) p.factor[k].e = with_products(g, map, sequences, p.factor[k].e);
             return hoisted(&p);
