@@ -147,7 +147,7 @@ static const struct expr *with_products(const struct graph *g, const struct valu
     if (e->type == TYPE_REAL && (e->op == EXPR_MUL || e->op == EXPR_DIV)) {
         collect(&p, e, false);
         if (p.repeats) return e; /* a power would repeat the rounding error of a reciprocal */
-        if (hoisted(&p)) { /* this depends only on which axes the factors have */
+        if (hoisted(&p)) {       /* this depends only on which axes the factors have */
             for (int k = 0; k < p.count; k++) p.factor[k].e = with_products(g, map, sequences, p.factor[k].e);
             return hoisted(&p);
         }
