@@ -623,6 +623,11 @@ bool expr_is_of_ids(enum expr_op op)
     return op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID || op == EXPR_ANY_ID || op == EXPR_ELEMENT;
 }
 
+bool expr_is_looked_up(enum expr_op op)
+{
+    return expr_is_of_ids(op) || op == EXPR_DRAWN || op == EXPR_RANDOM;
+}
+
 bool expr_reads_ids(const struct expr *e)
 {
     if (expr_is_of_ids(e->op)) return true;

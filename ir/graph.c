@@ -415,6 +415,17 @@ bool value_has_axis(const struct value *v, int axis)
     return false;
 }
 
+int64_t graph_constant_elements(const struct graph *g, int v)
+{
+    const struct value *const value = &g->value[v];
+    int64_t count = 1;
+    for (int k = 0; k < value->rank; k++) {
+        const struct axis *const axis = &g->module->axis[value->axes[k]];
+        if (axis->source == SIZE_CONSTANT) count *= axis->extent;
+    }
+    return count;
+}
+
 int graph_uses(const struct graph *g, int v)
 {
     int count = graph_is_output(g, v);

@@ -252,7 +252,8 @@ const struct expr *expr_with_args(struct module *m, const struct expr *e, const 
    - For the other operations, `row` is an EXPR_RANGE of rows. */
 const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *row,
                            const struct expr *x, const struct expr *to);
-bool expr_is_of_ids(enum expr_op op); /* true for the operations that expr_id makes */
+bool expr_is_of_ids(enum expr_op op);    /* true for the operations that expr_id makes */
+bool expr_is_looked_up(enum expr_op op); /* true for these, draws and random numbers */
 bool expr_reads_ids(const struct expr *e);
 /* Returns true if an EXPR_ID or EXPR_ELEMENT in e depends on one of the axes, which are bits. */
 bool expr_ids_along(const struct expr *e, uint32_t axes);
@@ -563,6 +564,8 @@ void graph_drop_operands(struct graph *g);
 /* Removes unused operands and values, but keeps inputs and parameters. */
 void graph_sweep_computed(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);
+/* Returns the number of elements of value v for each index of its run-time axes. */
+int64_t graph_constant_elements(const struct graph *g, int v);
 /* Returns the number of operands that a REDUCE or CONTRACT sums, which is 1 or 2. For a SOLVE, returns the number of
    operands that `keep` does not use. Any operands after these belong to `keep`. */
 int graph_summed(const struct value *v);

@@ -139,24 +139,15 @@ static const struct expr *place_in_strip(struct module *m, const struct differen
    whose operands e reads, or NULL. */
 static bool same_in_head(const struct walk *x, const struct stmt *map, const struct expr *e)
 {
-    switch ((int)e->op) {
-    case EXPR_OPERAND: {
+    if (e->op == EXPR_OPERAND) {
         const struct ref *const r = &map->operand[e->integer];
         if (x->l->array[r->of].kind != ARRAY_PARAM) return false;
         for (int k = 0; k < r->rank; k++)
             if (!same_in_head(x, map, r->sub[k])) return false;
         return true;
     }
-    case EXPR_INDEX: return !axis_is_sequence(&x->l->module->axis[e->integer]);
-    case EXPR_ELEMENT:
-    case EXPR_ID:
-    case EXPR_MIN_ID:
-    case EXPR_MAX_ID:
-    case EXPR_ANY_ID:
-    case EXPR_DRAWN:
-    case EXPR_RANDOM: return false;
-    default: break;
-    }
+    if (e->op == EXPR_INDEX) return !axis_is_sequence(&x->l->module->axis[e->integer]);
+    if (expr_is_looked_up(e->op)) return false;
     for (int k = 0; k < expr_arity(e->op); k++)
         if (!same_in_head(x, map, e->arg[k])) return false;
     return true;
@@ -323,17 +314,8 @@ struct pair {
 /* Whether each operation of e has the same value for all points with the same difference. */
 static bool repeats_along(const struct pair *p, const struct expr *e)
 {
-    switch ((int)e->op) {
-    case EXPR_OPERAND: return !(ref_axes(&p->map->operand[e->integer]) & p->axes);
-    case EXPR_ELEMENT:
-    case EXPR_ID:
-    case EXPR_MIN_ID:
-    case EXPR_MAX_ID:
-    case EXPR_ANY_ID:
-    case EXPR_DRAWN:
-    case EXPR_RANDOM: return false;
-    default: break;
-    }
+    if (e->op == EXPR_OPERAND) return !(ref_axes(&p->map->operand[e->integer]) & p->axes);
+    if (expr_is_looked_up(e->op)) return false;
     for (int k = 0; k < expr_arity(e->op); k++)
         if (!repeats_along(p, e->arg[k])) return false;
     return true;

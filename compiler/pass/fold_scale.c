@@ -92,18 +92,9 @@ struct scaled_map {
 /* Whether e has one value for all keys. */
 static bool of_query(const struct scaled_map *x, const struct expr *e)
 {
-    switch ((int)e->op) {
-    case EXPR_OPERAND: return e->integer != x->own && !(ref_axes(&x->map->operand[e->integer]) & ~x->axes);
-    case EXPR_INDEX: return x->axes >> e->integer & 1;
-    case EXPR_ELEMENT:
-    case EXPR_ID:
-    case EXPR_MIN_ID:
-    case EXPR_MAX_ID:
-    case EXPR_ANY_ID:
-    case EXPR_DRAWN:
-    case EXPR_RANDOM: return false;
-    default: break;
-    }
+    if (e->op == EXPR_OPERAND) return e->integer != x->own && !(ref_axes(&x->map->operand[e->integer]) & ~x->axes);
+    if (e->op == EXPR_INDEX) return x->axes >> e->integer & 1;
+    if (expr_is_looked_up(e->op)) return false;
     for (int k = 0; k < expr_arity(e->op); k++)
         if (!of_query(x, e->arg[k])) return false;
     return true;

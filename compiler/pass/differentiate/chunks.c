@@ -67,16 +67,6 @@ static void find_direction(struct chunks *p, int v)
     }
 }
 
-/* Returns the number of v's elements for each index of its run-time axes. */
-static int64_t elements_of(const struct chunks *p, int v)
-{
-    int64_t count = 1;
-    for (int k = 0; k < p->g->value[v].rank; k++)
-        if (p->m->axis[p->g->value[v].axes[k]].source == SIZE_CONSTANT)
-            count *= p->m->axis[p->g->value[v].axes[k]].extent;
-    return count;
-}
-
 /* Appends an input that reads `made` as a part, and the output that leaves it. */
 static int read_part(struct chunks *p, int made)
 {
@@ -107,7 +97,7 @@ static int taken(struct chunks *p, int v)
         cheap &= only < 0 || only == of;
         only = of;
     }
-    if (cheap && only >= 0 && elements_of(p, only) <= elements_of(p, v)) {
+    if (cheap && only >= 0 && graph_constant_elements(p->g, only) <= graph_constant_elements(p->g, v)) {
         struct value map = *value;
         for (int k = 0; k < map.operands; k++) map.operand[k].of = copy_of(p, map.operand[k].of, 1);
         return reversal_append(p->x, map);

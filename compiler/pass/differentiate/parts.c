@@ -126,16 +126,6 @@ static void cut(struct parts *p, int v, int made)
     graph_output(p->g, given.name, made);
 }
 
-/* The number of elements of v along its constant axes. */
-static int64_t elements_of(const struct parts *p, int v)
-{
-    int64_t count = 1;
-    for (int k = 0; k < p->g->value[v].rank; k++)
-        if (p->m->axis[p->g->value[v].axes[k]].source == SIZE_CONSTANT)
-            count *= p->m->axis[p->g->value[v].axes[k]].extent;
-    return count;
-}
-
 /* Returns a value from which v follows without a sweep. This is the only operand of v that needs a sweep, if it is
    not larger than v. Otherwise it is v itself. */
 static int source_of(const struct parts *p, int v)
@@ -148,7 +138,9 @@ static int source_of(const struct parts *p, int v)
         only = of;
         needs++;
     }
-    if (needs != 1 || is_carried_state(p->x, only) || elements_of(p, only) > elements_of(p, v)) return v;
+    if (needs != 1 || is_carried_state(p->x, only) ||
+        graph_constant_elements(p->g, only) > graph_constant_elements(p->g, v))
+        return v;
     const uint32_t axes = reversal_sequences(p->m, reversal_axes(p->x, only));
     if (value->op != GRAPH_MAP && (reversal_sequences(p->m, reversal_summed(value)) & ~axes)) return v;
     return only_axis(axes) < 0 ? v : source_of(p, only);
