@@ -95,26 +95,29 @@ static void expect(struct chain *x, int64_t n)
     note(x, message_begin(t, &x->received[at]));
 }
 
-/* Extends the state of slice n by the rank's tokens. */
-static int extend(const struct chain *x, int64_t n)
+/* Appends the rank's tokens of slice n to a state, without rows if `rows` is false. The state is made first, for
+   tokens from position `first` on, unless that is negative. */
+static int append(const struct chain *x, int64_t n, unsigned char *state, int64_t first, bool rows)
 {
     const struct ranks_call *const call = x->call;
     const struct attn_kernel *const kernel = call->kernel;
-    struct slice slice;
     const struct attn_transport *const t = call->transport;
+    struct slice slice;
     int error = slice_make(&x->slicing, n, &call->arrays, call->params, x->params, &slice);
-    unsigned char *const state = x->state[n % BUFFERS];
+    const struct arrays *const a = &slice.arrays;
     const int64_t sequence = n / x->slicing.of_sequence, head = n % x->slicing.of_sequence * x->slicing.heads;
-    if (!error && t->rank == 0) {
-        slice.problem.start = 0;
+    if (!error && first >= 0) {
+        slice.problem.start = first;
         error = kernel->state_init(&slice.problem, state);
+        if (error == ATTN_ELENGTH) error = ATTN_EFOLD; /* states of this kernel begin at token 0 only */
         if (!error && call->state)
             error = kernel->state_part(&call->problem, call->state, sequence, head, &slice.problem, state, 0);
     }
     slice.problem.workspace_bytes = x->sizes.extend;
-    const struct arrays *const a = &slice.arrays;
+    if (!rows) slice.problem.statistics = NULL;
     if (!error && call->problem.n_q > 0)
-        error = kernel->extend(&slice.problem, slice.params, a->q, a->k, a->v, a->out, state, x->work);
+        error = kernel->extend(&slice.problem, slice.params, rows ? a->q : NULL, a->k, a->v, rows ? a->out : NULL,
+                               state, x->work);
     if (!error && call->state && t->rank + 1 == t->ranks)
         error = kernel->state_part(&call->problem, call->state, sequence, head, &slice.problem, state, 1);
     return error;
@@ -152,7 +155,7 @@ static void pass_states(struct chain *x)
     for (int64_t n = 0; n < x->slicing.count; n++) {
         note(x, message_end(x->call->transport, &x->received[n % BUFFERS]));
         expect(x, n + 1);
-        if (!x->error) note(x, extend(x, n));
+        if (!x->error) note(x, append(x, n, x->state[n % BUFFERS], x->call->transport->rank == 0 ? 0 : -1, true));
         send_on(x, n);
     }
 }
@@ -171,25 +174,6 @@ static bool joins_states(const struct ranks_call *call)
         first += call->run[r].n_q;
     }
     return joins;
-}
-
-/* Appends the rank's tokens of slice n to a state, without rows if `rows` is false. The state is made first, for
-   tokens from position `first` on, unless that is negative. */
-static int append(const struct chain *x, int64_t n, unsigned char *state, int64_t first, bool rows)
-{
-    const struct ranks_call *const call = x->call;
-    const struct attn_kernel *const kernel = call->kernel;
-    struct slice slice;
-    int error = slice_make(&x->slicing, n, &call->arrays, call->params, x->params, &slice);
-    const struct arrays *const a = &slice.arrays;
-    slice.problem.start = first < 0 ? 0 : first;
-    if (!error && first >= 0) error = kernel->state_init(&slice.problem, state);
-    if (error == ATTN_ELENGTH) return ATTN_EFOLD; /* the kernel's states begin at token 0 only */
-    slice.problem.workspace_bytes = x->sizes.extend;
-    if (!rows) slice.problem.statistics = NULL;
-    if (error || call->problem.n_q == 0) return error;
-    return kernel->extend(&slice.problem, slice.params, rows ? a->q : NULL, a->k, a->v, rows ? a->out : NULL, state,
-                          x->work);
 }
 
 /* Makes the buffer of slice n the state after the rank's tokens: the state `before` them, joined with the rank's
