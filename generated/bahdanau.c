@@ -608,12 +608,10 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -634,11 +632,9 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
             /* weight = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(weight + j * 32 + i, splat_v4(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(weight + j * 32 + i, splat_v4(0.0f));
                 }
             }
             /* weight += tanh(query_wq + key_wk) * compatibility.v */
@@ -819,11 +815,9 @@ TARGET_v4 APART void bahdanau_few_keys_v4(const struct call *call, int64_t task,
         /* key_wk[a][j] = sum over d of compatibility_wk * k_tile */
         dot4_v4(round_up(j1 - j0, 16), compatibility_wk, k_tile, key_wk);
         /* weight = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(weight + r * 144 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(weight + r * 144 + j, splat_v4(0.0f));
             }
         }
         /* weight += tanh(query_wq + key_wk) * compatibility.v */
@@ -841,11 +835,9 @@ TARGET_v4 APART void bahdanau_few_keys_v4(const struct call *call, int64_t task,
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
         /* weight = weight * 1.442695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(weight + r * 144 + j, load_v4(weight + r * 144 + j) * 1.442695f);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(weight + r * 144 + j, load_v4(weight + r * 144 + j) * 1.442695f);
             }
         }
         /* state_max max= weight */
@@ -1467,12 +1459,10 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1493,11 +1483,9 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
             /* weight = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(weight + j * 16 + i, splat_v3(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(weight + j * 16 + i, splat_v3(0.0f));
                 }
             }
             /* weight += tanh(query_wq + key_wk) * compatibility.v */
@@ -1678,11 +1666,9 @@ TARGET_v3 APART void bahdanau_few_keys_v3(const struct call *call, int64_t task,
         /* key_wk[a][j] = sum over d of compatibility_wk * k_tile */
         dot4_v3(round_up(j1 - j0, 8), compatibility_wk, k_tile, key_wk);
         /* weight = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(weight + r * 144 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(weight + r * 144 + j, splat_v3(0.0f));
             }
         }
         /* weight += tanh(query_wq + key_wk) * compatibility.v */
@@ -1700,11 +1686,9 @@ TARGET_v3 APART void bahdanau_few_keys_v3(const struct call *call, int64_t task,
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
         /* weight = weight * 1.442695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(weight + r * 144 + j, load_v3(weight + r * 144 + j) * 1.442695f);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(weight + r * 144 + j, load_v3(weight + r * 144 + j) * 1.442695f);
             }
         }
         /* state_max max= weight */
@@ -2314,12 +2298,10 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -2340,11 +2322,9 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
             /* weight = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(weight + j * 16 + i, splat_any(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(weight + j * 16 + i, splat_any(0.0f));
                 }
             }
             /* weight += tanh(query_wq + key_wk) * compatibility.v */
@@ -2523,11 +2503,9 @@ APART void bahdanau_few_keys_any(const struct call *call, int64_t task, const st
         /* key_wk[a][j] = sum over d of compatibility_wk * k_tile */
         dot4_any(round_up(j1 - j0, 4), compatibility_wk, k_tile, key_wk);
         /* weight = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(weight + r * 144 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(weight + r * 144 + j, splat_any(0.0f));
             }
         }
         /* weight += tanh(query_wq + key_wk) * compatibility.v */
@@ -2545,11 +2523,9 @@ APART void bahdanau_few_keys_any(const struct call *call, int64_t task, const st
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
         /* weight = weight * 1.442695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(weight + r * 144 + j, load_any(weight + r * 144 + j) * 1.442695f);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(weight + r * 144 + j, load_any(weight + r * 144 + j) * 1.442695f);
             }
         }
         /* state_max max= weight */

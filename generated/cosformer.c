@@ -681,11 +681,9 @@ TARGET_v4 static void cosformer_rows_v4(const struct call *call, int64_t task, u
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
         /* query = max(q_tile, 0.0f) */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query + d * 32 + i, max_v4(load_v4(q_tile + d * 32 + i), splat_v4(0.0f)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + d * 32 + i, max_v4(load_v4(q_tile + d * 32 + i), splat_v4(0.0f)));
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -694,12 +692,10 @@ TARGET_v4 static void cosformer_rows_v4(const struct call *call, int64_t task, u
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -710,11 +706,9 @@ TARGET_v4 static void cosformer_rows_v4(const struct call *call, int64_t task, u
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* k_tile = max(k_tile, 0.0f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(k_tile + d * 96 + j, max_v4(load_v4(k_tile + d * 96 + j), splat_v4(0.0f)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(k_tile + d * 96 + j, max_v4(load_v4(k_tile + d * 96 + j), splat_v4(0.0f)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -873,11 +867,9 @@ TARGET_v4 APART void cosformer_keys_v4(const struct call *call, int64_t task, co
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* k_tile = max(k_tile, 0.0f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(k_tile + d * 32 + j, max_v4(load_v4(k_tile + d * 32 + j), splat_v4(0.0f)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(k_tile + d * 32 + j, max_v4(load_v4(k_tile + d * 32 + j), splat_v4(0.0f)));
             }
         }
         /* key_features_2 = k_tile * select((f % 2) < 1, cos(neg(j) * 0.0003834952f), sin(neg(j) * 0.0003834952f)) */
@@ -988,11 +980,9 @@ TARGET_v4 APART void cosformer_queries_v4(const struct call *call, int64_t task,
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* q_tile = max(q_tile, 0.0f) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(q_tile + d * 32 + i, max_v4(load_v4(q_tile + d * 32 + i), splat_v4(0.0f)));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(q_tile + d * 32 + i, max_v4(load_v4(q_tile + d * 32 + i), splat_v4(0.0f)));
                 }
             }
             /* row_sum_from_state = 0.0f */
@@ -1030,12 +1020,10 @@ TARGET_v4 APART void cosformer_queries_v4(const struct call *call, int64_t task,
             /* sum_from_state[e][i] = sum over f of state * query */
             dot4_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 8336, query, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
@@ -1045,11 +1033,9 @@ TARGET_v4 APART void cosformer_queries_v4(const struct call *call, int64_t task,
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* k_tile_2 = max(k_tile_2, 0.0f) */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                            store_v4(k_tile_2 + d * 32 + j, max_v4(load_v4(k_tile_2 + d * 32 + j), splat_v4(0.0f)));
-                        }
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(k_tile_2 + d * 32 + j, max_v4(load_v4(k_tile_2 + d * 32 + j), splat_v4(0.0f)));
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -1259,11 +1245,9 @@ TARGET_v4 APART void cosformer_few_keys_v4(const struct call *call, int64_t task
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* k_tile = max(k_tile, 0.0f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(k_tile + d * 144 + j, max_v4(load_v4(k_tile + d * 144 + j), splat_v4(0.0f)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(k_tile + d * 144 + j, max_v4(load_v4(k_tile + d * 144 + j), splat_v4(0.0f)));
             }
         }
         /* score[r][j] = sum over d of query * k_tile */
@@ -1926,11 +1910,9 @@ TARGET_v3 static void cosformer_rows_v3(const struct call *call, int64_t task, u
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query = max(q_tile, 0.0f) */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query + d * 16 + i, max_v3(load_v3(q_tile + d * 16 + i), splat_v3(0.0f)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + d * 16 + i, max_v3(load_v3(q_tile + d * 16 + i), splat_v3(0.0f)));
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1939,12 +1921,10 @@ TARGET_v3 static void cosformer_rows_v3(const struct call *call, int64_t task, u
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1955,11 +1935,9 @@ TARGET_v3 static void cosformer_rows_v3(const struct call *call, int64_t task, u
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* k_tile = max(k_tile, 0.0f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(k_tile + d * 96 + j, max_v3(load_v3(k_tile + d * 96 + j), splat_v3(0.0f)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(k_tile + d * 96 + j, max_v3(load_v3(k_tile + d * 96 + j), splat_v3(0.0f)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -2118,11 +2096,9 @@ TARGET_v3 APART void cosformer_keys_v3(const struct call *call, int64_t task, co
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* k_tile = max(k_tile, 0.0f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(k_tile + d * 32 + j, max_v3(load_v3(k_tile + d * 32 + j), splat_v3(0.0f)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(k_tile + d * 32 + j, max_v3(load_v3(k_tile + d * 32 + j), splat_v3(0.0f)));
             }
         }
         /* key_features_2 = k_tile * select((f % 2) < 1, cos(neg(j) * 0.0003834952f), sin(neg(j) * 0.0003834952f)) */
@@ -2233,11 +2209,9 @@ TARGET_v3 APART void cosformer_queries_v3(const struct call *call, int64_t task,
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* q_tile = max(q_tile, 0.0f) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(q_tile + d * 32 + i, max_v3(load_v3(q_tile + d * 32 + i), splat_v3(0.0f)));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(q_tile + d * 32 + i, max_v3(load_v3(q_tile + d * 32 + i), splat_v3(0.0f)));
                 }
             }
             /* row_sum_from_state = 0.0f */
@@ -2275,12 +2249,10 @@ TARGET_v3 APART void cosformer_queries_v3(const struct call *call, int64_t task,
             /* sum_from_state[e][i] = sum over f of state * query */
             dot4_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 8336, query, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 32 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 32 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
@@ -2290,11 +2262,9 @@ TARGET_v3 APART void cosformer_queries_v3(const struct call *call, int64_t task,
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* k_tile_2 = max(k_tile_2, 0.0f) */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(k_tile_2 + d * 32 + j, max_v3(load_v3(k_tile_2 + d * 32 + j), splat_v3(0.0f)));
-                        }
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(k_tile_2 + d * 32 + j, max_v3(load_v3(k_tile_2 + d * 32 + j), splat_v3(0.0f)));
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -2504,11 +2474,9 @@ TARGET_v3 APART void cosformer_few_keys_v3(const struct call *call, int64_t task
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* k_tile = max(k_tile, 0.0f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(k_tile + d * 144 + j, max_v3(load_v3(k_tile + d * 144 + j), splat_v3(0.0f)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(k_tile + d * 144 + j, max_v3(load_v3(k_tile + d * 144 + j), splat_v3(0.0f)));
             }
         }
         /* score[r][j] = sum over d of query * k_tile */
@@ -3159,11 +3127,9 @@ static void cosformer_rows_any(const struct call *call, int64_t task, unsigned c
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query = max(q_tile, 0.0f) */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query + d * 16 + i, max_any(load_any(q_tile + d * 16 + i), splat_any(0.0f)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + d * 16 + i, max_any(load_any(q_tile + d * 16 + i), splat_any(0.0f)));
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3172,12 +3138,10 @@ static void cosformer_rows_any(const struct call *call, int64_t task, unsigned c
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -3188,11 +3152,9 @@ static void cosformer_rows_any(const struct call *call, int64_t task, unsigned c
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* k_tile = max(k_tile, 0.0f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(k_tile + d * 96 + j, max_any(load_any(k_tile + d * 96 + j), splat_any(0.0f)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(k_tile + d * 96 + j, max_any(load_any(k_tile + d * 96 + j), splat_any(0.0f)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -3350,11 +3312,9 @@ APART void cosformer_keys_any(const struct call *call, int64_t task, const struc
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* k_tile = max(k_tile, 0.0f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(k_tile + d * 32 + j, max_any(load_any(k_tile + d * 32 + j), splat_any(0.0f)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(k_tile + d * 32 + j, max_any(load_any(k_tile + d * 32 + j), splat_any(0.0f)));
             }
         }
         /* key_features_2 = k_tile * select((f % 2) < 1, cos(neg(j) * 0.0003834952f), sin(neg(j) * 0.0003834952f)) */
@@ -3464,11 +3424,9 @@ APART void cosformer_queries_any(const struct call *call, int64_t task, const st
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* q_tile = max(q_tile, 0.0f) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(q_tile + d * 32 + i, max_any(load_any(q_tile + d * 32 + i), splat_any(0.0f)));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(q_tile + d * 32 + i, max_any(load_any(q_tile + d * 32 + i), splat_any(0.0f)));
                 }
             }
             /* row_sum_from_state = 0.0f */
@@ -3506,12 +3464,10 @@ APART void cosformer_queries_any(const struct call *call, int64_t task, const st
             /* sum_from_state[e][i] = sum over f of state * query */
             dot4_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 8336, query, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 32 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 32 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
@@ -3521,11 +3477,9 @@ APART void cosformer_queries_any(const struct call *call, int64_t task, const st
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* k_tile_2 = max(k_tile_2, 0.0f) */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(k_tile_2 + d * 32 + j, max_any(load_any(k_tile_2 + d * 32 + j), splat_any(0.0f)));
-                        }
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(k_tile_2 + d * 32 + j, max_any(load_any(k_tile_2 + d * 32 + j), splat_any(0.0f)));
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
@@ -3732,11 +3686,9 @@ APART void cosformer_few_keys_any(const struct call *call, int64_t task, const s
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* k_tile = max(k_tile, 0.0f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(k_tile + d * 144 + j, max_any(load_any(k_tile + d * 144 + j), splat_any(0.0f)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(k_tile + d * 144 + j, max_any(load_any(k_tile + d * 144 + j), splat_any(0.0f)));
             }
         }
         /* score[r][j] = sum over d of query * k_tile */

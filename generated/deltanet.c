@@ -621,11 +621,9 @@ TARGET_v4 static void deltanet_linear_v4(const struct call *call, int64_t task, 
             } else
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
                 }
             }
             /* out = sum, transposed back */
@@ -1152,11 +1150,9 @@ TARGET_v3 static void deltanet_linear_v3(const struct call *call, int64_t task, 
             } else
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
                 }
             }
             /* out = sum, transposed back */
@@ -1673,11 +1669,9 @@ static void deltanet_linear_any(const struct call *call, int64_t task, unsigned 
             } else
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
                 }
             }
             /* out = sum, transposed back */

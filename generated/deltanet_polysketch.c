@@ -571,33 +571,27 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             /* key_g2[r][j] = sum over d of sketch_g2 * key */
             dot0_v4(round_up(j1 - j0, 16), sketch_g2, key, key_g2);
             /* key_features = (key_g1 * key_g2) * 0.35355339f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                for (int64_t r = 0; r < 8; r++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(key_features + r * 32 + j, (load_v4(key_g1 + r * 32 + j) * load_v4(key_g2 + r * 32 +
-                            j)) * 0.35355339f);
-                    }
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features + r * 32 + j, (load_v4(key_g1 + r * 32 + j) * load_v4(key_g2 + r * 32 + j)) *
+                        0.35355339f);
                 }
             }
             /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        store_v4(query_2 + f * 32 + t_key, (load_v4(key_features + (f % 8) * 32 + ((t_key0 + t_key) -
-                            j0)) * load_v4(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) *
-                            (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                    }
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    store_v4(query_2 + f * 32 + t_key, (load_v4(key_features + (f % 8) * 32 + ((t_key0 + t_key) - j0)) *
+                        load_v4(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) * (float)(((f
+                        / 8) == 0) ? 1.0 : 2.0));
                 }
             }
             /* score[j][t_key] = sum over r of key_features * key_features */
             dot1_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, key_features, score);
             /* score = score * score */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        const vec_v4 score_3 = load_v4(score + j * 32 + t_key);
-                        store_v4(score + j * 32 + t_key, score_3 * score_3);
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 score_3 = load_v4(score + j * 32 + t_key);
+                    store_v4(score + j * 32 + t_key, score_3 * score_3);
                 }
             }
             /* key_scale = beta_tile */
@@ -605,12 +599,10 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
                 store_v4(key_scale + j, load_v4(beta_tile + j));
             }
             /* key_features_2 = key_features * key_features */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(key_features_2 + f * 32 + j, load_v4(key_features + (f % 8) * 32 + j) *
-                            load_v4(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
-                    }
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features_2 + f * 32 + j, load_v4(key_features + (f % 8) * 32 + j) *
+                        load_v4(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
                 }
             }
             /* from_state[t_key][e] = sum over f of query_2 * state */
@@ -668,21 +660,17 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             /* query_g2_2[r][i] = sum over d of sketch_g2 * q_tile */
             dot0_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2_2);
             /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t r = 0; r < 8; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(query_g1_2 + r * 32 + i, (load_v4(query_g1_2 + r * 32 + i) * load_v4(query_g2_2 + r *
-                            32 + i)) * 0.35355339f);
-                    }
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_g1_2 + r * 32 + i, (load_v4(query_g1_2 + r * 32 + i) * load_v4(query_g2_2 + r * 32 +
+                        i)) * 0.35355339f);
                 }
             }
             /* query_4 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(query_4 + f * 32 + i, (load_v4(query_g1_2 + (f % 8) * 32 + i) * load_v4(query_g1_2 +
-                            (((f % 8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                    }
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_4 + f * 32 + i, (load_v4(query_g1_2 + (f % 8) * 32 + i) * load_v4(query_g1_2 + (((f %
+                        8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * query_4 */
@@ -690,12 +678,10 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             /* score_2[j][i] = sum over r of key_features * query_g1_2 */
             dot1_v4(round_up(i1 - i0, 16), j1 - j0, key_features, query_g1_2, score_2);
             /* score_2 = score_2 * score_2 */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 score_2_7 = load_v4(score_2 + j * 32 + i);
-                        store_v4(score_2 + j * 32 + i, score_2_7 * score_2_7);
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 score_2_7 = load_v4(score_2 + j * 32 + i);
+                    store_v4(score_2 + j * 32 + i, score_2_7 * score_2_7);
                 }
             }
             /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
@@ -722,11 +708,9 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
             } else
                 dot6_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
                 }
             }
             /* out = sum, transposed back */
@@ -1189,33 +1173,27 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             /* key_g2[r][j] = sum over d of sketch_g2 * key */
             dot0_v3(round_up(j1 - j0, 8), sketch_g2, key, key_g2);
             /* key_features = (key_g1 * key_g2) * 0.35355339f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t r = 0; r < 8; r++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features + r * 32 + j, (load_v3(key_g1 + r * 32 + j) * load_v3(key_g2 + r * 32 +
-                            j)) * 0.35355339f);
-                    }
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features + r * 32 + j, (load_v3(key_g1 + r * 32 + j) * load_v3(key_g2 + r * 32 + j)) *
+                        0.35355339f);
                 }
             }
             /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(query_2 + f * 32 + t_key, (load_v3(key_features + (f % 8) * 32 + ((t_key0 + t_key) -
-                            j0)) * load_v3(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) *
-                            (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                    }
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    store_v3(query_2 + f * 32 + t_key, (load_v3(key_features + (f % 8) * 32 + ((t_key0 + t_key) - j0)) *
+                        load_v3(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) * (float)(((f
+                        / 8) == 0) ? 1.0 : 2.0));
                 }
             }
             /* score[j][t_key] = sum over r of key_features * key_features */
             dot1_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, key_features, score);
             /* score = score * score */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        const vec_v3 score_3 = load_v3(score + j * 32 + t_key);
-                        store_v3(score + j * 32 + t_key, score_3 * score_3);
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 score_3 = load_v3(score + j * 32 + t_key);
+                    store_v3(score + j * 32 + t_key, score_3 * score_3);
                 }
             }
             /* key_scale = beta_tile */
@@ -1223,12 +1201,10 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
                 store_v3(key_scale + j, load_v3(beta_tile + j));
             }
             /* key_features_2 = key_features * key_features */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features_2 + f * 32 + j, load_v3(key_features + (f % 8) * 32 + j) *
-                            load_v3(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
-                    }
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features_2 + f * 32 + j, load_v3(key_features + (f % 8) * 32 + j) *
+                        load_v3(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
                 }
             }
             /* from_state[t_key][e] = sum over f of query_2 * state */
@@ -1286,21 +1262,17 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             /* query_g2_2[r][i] = sum over d of sketch_g2 * q_tile */
             dot0_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2_2);
             /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 8; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_g1_2 + r * 32 + i, (load_v3(query_g1_2 + r * 32 + i) * load_v3(query_g2_2 + r *
-                            32 + i)) * 0.35355339f);
-                    }
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_g1_2 + r * 32 + i, (load_v3(query_g1_2 + r * 32 + i) * load_v3(query_g2_2 + r * 32 +
+                        i)) * 0.35355339f);
                 }
             }
             /* query_4 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_4 + f * 32 + i, (load_v3(query_g1_2 + (f % 8) * 32 + i) * load_v3(query_g1_2 +
-                            (((f % 8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                    }
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_4 + f * 32 + i, (load_v3(query_g1_2 + (f % 8) * 32 + i) * load_v3(query_g1_2 + (((f %
+                        8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * query_4 */
@@ -1308,12 +1280,10 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             /* score_2[j][i] = sum over r of key_features * query_g1_2 */
             dot1_v3(round_up(i1 - i0, 8), j1 - j0, key_features, query_g1_2, score_2);
             /* score_2 = score_2 * score_2 */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 score_2_7 = load_v3(score_2 + j * 32 + i);
-                        store_v3(score_2 + j * 32 + i, score_2_7 * score_2_7);
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 score_2_7 = load_v3(score_2 + j * 32 + i);
+                    store_v3(score_2 + j * 32 + i, score_2_7 * score_2_7);
                 }
             }
             /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
@@ -1340,11 +1310,9 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
             } else
                 dot6_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
                 }
             }
             /* out = sum, transposed back */
@@ -1797,33 +1765,27 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             /* key_g2[r][j] = sum over d of sketch_g2 * key */
             dot0_any(round_up(j1 - j0, 4), sketch_g2, key, key_g2);
             /* key_features = (key_g1 * key_g2) * 0.35355339f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t r = 0; r < 8; r++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features + r * 32 + j, (load_any(key_g1 + r * 32 + j) * load_any(key_g2 + r * 32 +
-                            j)) * 0.35355339f);
-                    }
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features + r * 32 + j, (load_any(key_g1 + r * 32 + j) * load_any(key_g2 + r * 32 + j))
+                        * 0.35355339f);
                 }
             }
             /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(query_2 + f * 32 + t_key, (load_any(key_features + (f % 8) * 32 + ((t_key0 + t_key) -
-                            j0)) * load_any(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) *
-                            (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                    }
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    store_any(query_2 + f * 32 + t_key, (load_any(key_features + (f % 8) * 32 + ((t_key0 + t_key) - j0))
+                        * load_any(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) *
+                        (float)(((f / 8) == 0) ? 1.0 : 2.0));
                 }
             }
             /* score[j][t_key] = sum over r of key_features * key_features */
             dot1_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, key_features, score);
             /* score = score * score */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        const vec_any score_3 = load_any(score + j * 32 + t_key);
-                        store_any(score + j * 32 + t_key, score_3 * score_3);
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any score_3 = load_any(score + j * 32 + t_key);
+                    store_any(score + j * 32 + t_key, score_3 * score_3);
                 }
             }
             /* key_scale = beta_tile */
@@ -1831,12 +1793,10 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
                 store_any(key_scale + j, load_any(beta_tile + j));
             }
             /* key_features_2 = key_features * key_features */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features_2 + f * 32 + j, load_any(key_features + (f % 8) * 32 + j) *
-                            load_any(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
-                    }
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features_2 + f * 32 + j, load_any(key_features + (f % 8) * 32 + j) *
+                        load_any(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
                 }
             }
             /* from_state[t_key][e] = sum over f of query_2 * state */
@@ -1894,21 +1854,17 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             /* query_g2_2[r][i] = sum over d of sketch_g2 * q_tile */
             dot0_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2_2);
             /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 8; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_g1_2 + r * 32 + i, (load_any(query_g1_2 + r * 32 + i) * load_any(query_g2_2 + r
-                            * 32 + i)) * 0.35355339f);
-                    }
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_g1_2 + r * 32 + i, (load_any(query_g1_2 + r * 32 + i) * load_any(query_g2_2 + r * 32
+                        + i)) * 0.35355339f);
                 }
             }
             /* query_4 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t f = 0; f < 36; f++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_4 + f * 32 + i, (load_any(query_g1_2 + (f % 8) * 32 + i) * load_any(query_g1_2 +
-                            (((f % 8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                    }
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_4 + f * 32 + i, (load_any(query_g1_2 + (f % 8) * 32 + i) * load_any(query_g1_2 +
+                        (((f % 8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
                 }
             }
             /* sum_from_state[e][i] = sum over f of state * query_4 */
@@ -1916,12 +1872,10 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             /* score_2[j][i] = sum over r of key_features * query_g1_2 */
             dot1_any(round_up(i1 - i0, 4), j1 - j0, key_features, query_g1_2, score_2);
             /* score_2 = score_2 * score_2 */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any score_2_7 = load_any(score_2 + j * 32 + i);
-                        store_any(score_2 + j * 32 + i, score_2_7 * score_2_7);
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any score_2_7 = load_any(score_2 + j * 32 + i);
+                    store_any(score_2 + j * 32 + i, score_2_7 * score_2_7);
                 }
             }
             /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
@@ -1948,11 +1902,9 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
             } else
                 dot6_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
                 }
             }
             /* out = sum, transposed back */

@@ -619,11 +619,9 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -633,12 +631,10 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -797,11 +793,9 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
         log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1020,13 +1014,11 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
         }
     }
     /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
-                store_v4(sum + d * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+            store_v4(sum + d * 64 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1129,11 +1121,9 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
     }
     if (dq) {
         /* sum = sum */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
             }
         }
     }
@@ -1218,23 +1208,19 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
-                store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-                store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
+            store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
+            store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -1348,21 +1334,17 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
     }
     if (dk) {
         /* sum_2 = sum_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
             }
         }
     }
@@ -1432,11 +1414,9 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
     for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
         log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
     /* k_tile = k_tile * 0.18033688f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1999,11 +1979,9 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2013,12 +1991,10 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -2176,11 +2152,9 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
         log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2399,13 +2373,11 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
         }
     }
     /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
-                store_v3(sum + d * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+            store_v3(sum + d * 64 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -2508,11 +2480,9 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
     }
     if (dq) {
         /* sum = sum */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
             }
         }
     }
@@ -2597,23 +2567,19 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
-                store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-                store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
+            store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
+            store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -2727,21 +2693,17 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
     }
     if (dk) {
         /* sum_2 = sum_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
             }
         }
     }
@@ -2811,11 +2773,9 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
     for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
         log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
     /* k_tile = k_tile * 0.18033688f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3368,11 +3328,9 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3382,12 +3340,10 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -3546,11 +3502,9 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
         log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3769,13 +3723,11 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
         }
     }
     /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
-                store_any(sum + d * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+            store_any(sum + d * 64 + i, splat_any(0.0f));
+            store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -3878,11 +3830,9 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
     }
     if (dq) {
         /* sum = sum */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
             }
         }
     }
@@ -3967,23 +3917,19 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum + e * 64 + j, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum + e * 64 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
-                store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-                store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
+            store_any(sum_2 + d * 64 + j, splat_any(0.0f));
+            store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -4097,21 +4043,17 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
     }
     if (dk) {
         /* sum_2 = sum_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
             }
         }
     }
@@ -4181,11 +4123,9 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
     for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
         log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
     /* k_tile = k_tile * 0.18033688f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */

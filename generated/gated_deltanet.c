@@ -874,11 +874,9 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             } else
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
                 }
             }
             /* out = sum, transposed back */
@@ -1413,11 +1411,9 @@ TARGET_v4 static void
                     }
                     if (linear_part_3) {
                         /* sum_2 = 0.0f */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                    store_v4(sum_2 + d * 32 + j, splat_v4(0.0f));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                store_v4(sum_2 + d * 32 + j, splat_v4(0.0f));
                             }
                         }
                     }
@@ -1563,12 +1559,10 @@ TARGET_v4 static void
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
                             /* score_3 = score_2_turned * neg(score_3) */
-                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                                for (int64_t j = 0; j < j1 - j0; j++) {
-                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                        store_v4(score_3 + j * 32 + i, load_v4(score_2_turned + j * 32 + i) *
-                                            (-load_v4(score_3 + j * 32 + i)));
-                                    }
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                    store_v4(score_3 + j * 32 + i, load_v4(score_2_turned + j * 32 + i) *
+                                        (-load_v4(score_3 + j * 32 + i)));
                                 }
                             }
                             /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
@@ -1733,12 +1727,9 @@ TARGET_v4 static void
                         } else
                             dot16_v4(round_up(t_key1 - t_key0, 16), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
-                                    t_key += 16) {
-                                    store_v4(sum_3 + d * 32 + t_key, load_v4(sum_3 + d * 32 + t_key));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                                store_v4(sum_3 + d * 32 + t_key, load_v4(sum_3 + d * 32 + t_key));
                             }
                         }
                         /* linear_part_2 = sum_3, transposed back */
@@ -1805,13 +1796,10 @@ TARGET_v4 static void
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
                         /* score_4_turned = score_4_turned * score */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
-                                    t_key += 16) {
-                                    store_v4(score_4_turned + j * 32 + t_key, load_v4(score_4_turned + j * 32 + t_key) *
-                                        load_v4(score + j * 32 + t_key));
-                                }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                                store_v4(score_4_turned + j * 32 + t_key, load_v4(score_4_turned + j * 32 + t_key) *
+                                    load_v4(score + j * 32 + t_key));
                             }
                         }
                         /* row_sum_2 = 0.0f */
@@ -1845,13 +1833,10 @@ TARGET_v4 static void
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
                         /* score = score_4_turned_2 * neg(score) */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
-                                    t_key += 16) {
-                                    store_v4(score + j * 32 + t_key, load_v4(score_4_turned_2 + j * 32 + t_key) *
-                                        (-load_v4(score + j * 32 + t_key)));
-                                }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                                store_v4(score + j * 32 + t_key, load_v4(score_4_turned_2 + j * 32 + t_key) *
+                                    (-load_v4(score + j * 32 + t_key)));
                             }
                         }
                         /* row_sum_3 = 0.0f */
@@ -2185,13 +2170,11 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             }
                         }
                         /* query_6 = (query_4 + query_5) + linear_part_3_tile */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                    store_v4(query_6 + d * 32 + j, (load_v4(query_4 + d * 32 + ((j0 + j) - t_key0)) +
-                                        load_v4(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v4(linear_part_3_tile +
-                                        d * 32 + j));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                store_v4(query_6 + d * 32 + j, (load_v4(query_4 + d * 32 + ((j0 + j) - t_key0)) +
+                                    load_v4(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v4(linear_part_3_tile + d *
+                                    32 + j));
                             }
                         }
                         /* dk = query_6, transposed back */
@@ -3260,11 +3243,9 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             } else
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
                 }
             }
             /* out = sum, transposed back */
@@ -3799,11 +3780,9 @@ TARGET_v3 static void
                     }
                     if (linear_part_3) {
                         /* sum_2 = 0.0f */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                    store_v3(sum_2 + d * 32 + j, splat_v3(0.0f));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                store_v3(sum_2 + d * 32 + j, splat_v3(0.0f));
                             }
                         }
                     }
@@ -3948,12 +3927,10 @@ TARGET_v3 static void
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
                             /* score_3 = score_2_turned * neg(score_3) */
-                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                                for (int64_t j = 0; j < j1 - j0; j++) {
-                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                        store_v3(score_3 + j * 32 + i, load_v3(score_2_turned + j * 32 + i) *
-                                            (-load_v3(score_3 + j * 32 + i)));
-                                    }
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                    store_v3(score_3 + j * 32 + i, load_v3(score_2_turned + j * 32 + i) *
+                                        (-load_v3(score_3 + j * 32 + i)));
                                 }
                             }
                             /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
@@ -4117,11 +4094,9 @@ TARGET_v3 static void
                         } else
                             dot16_v3(round_up(t_key1 - t_key0, 8), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                    store_v3(sum_3 + d * 32 + t_key, load_v3(sum_3 + d * 32 + t_key));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                                store_v3(sum_3 + d * 32 + t_key, load_v3(sum_3 + d * 32 + t_key));
                             }
                         }
                         /* linear_part_2 = sum_3, transposed back */
@@ -4188,12 +4163,10 @@ TARGET_v3 static void
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
                         /* score_4_turned = score_4_turned * score */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                    store_v3(score_4_turned + j * 32 + t_key, load_v3(score_4_turned + j * 32 + t_key) *
-                                        load_v3(score + j * 32 + t_key));
-                                }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                                store_v3(score_4_turned + j * 32 + t_key, load_v3(score_4_turned + j * 32 + t_key) *
+                                    load_v3(score + j * 32 + t_key));
                             }
                         }
                         /* row_sum_2 = 0.0f */
@@ -4227,12 +4200,10 @@ TARGET_v3 static void
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
                         /* score = score_4_turned_2 * neg(score) */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                    store_v3(score + j * 32 + t_key, load_v3(score_4_turned_2 + j * 32 + t_key) *
-                                        (-load_v3(score + j * 32 + t_key)));
-                                }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                                store_v3(score + j * 32 + t_key, load_v3(score_4_turned_2 + j * 32 + t_key) *
+                                    (-load_v3(score + j * 32 + t_key)));
                             }
                         }
                         /* row_sum_3 = 0.0f */
@@ -4566,13 +4537,11 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             }
                         }
                         /* query_6 = (query_4 + query_5) + linear_part_3_tile */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                    store_v3(query_6 + d * 32 + j, (load_v3(query_4 + d * 32 + ((j0 + j) - t_key0)) +
-                                        load_v3(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v3(linear_part_3_tile +
-                                        d * 32 + j));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                store_v3(query_6 + d * 32 + j, (load_v3(query_4 + d * 32 + ((j0 + j) - t_key0)) +
+                                    load_v3(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v3(linear_part_3_tile + d *
+                                    32 + j));
                             }
                         }
                         /* dk = query_6, transposed back */
@@ -5632,11 +5601,9 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             } else
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
                 }
             }
             /* out = sum, transposed back */
@@ -6172,11 +6139,9 @@ static void
                     }
                     if (linear_part_3) {
                         /* sum_2 = 0.0f */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                    store_any(sum_2 + d * 32 + j, splat_any(0.0f));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                store_any(sum_2 + d * 32 + j, splat_any(0.0f));
                             }
                         }
                     }
@@ -6322,12 +6287,10 @@ static void
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
                             /* score_3 = score_2_turned * neg(score_3) */
-                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                                for (int64_t j = 0; j < j1 - j0; j++) {
-                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                        store_any(score_3 + j * 32 + i, load_any(score_2_turned + j * 32 + i) *
-                                            (-load_any(score_3 + j * 32 + i)));
-                                    }
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                    store_any(score_3 + j * 32 + i, load_any(score_2_turned + j * 32 + i) *
+                                        (-load_any(score_3 + j * 32 + i)));
                                 }
                             }
                             /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
@@ -6492,11 +6455,9 @@ static void
                         } else
                             dot16_any(round_up(t_key1 - t_key0, 4), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                    store_any(sum_3 + d * 32 + t_key, load_any(sum_3 + d * 32 + t_key));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                                store_any(sum_3 + d * 32 + t_key, load_any(sum_3 + d * 32 + t_key));
                             }
                         }
                         /* linear_part_2 = sum_3, transposed back */
@@ -6563,12 +6524,10 @@ static void
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
                         /* score_4_turned = score_4_turned * score */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                    store_any(score_4_turned + j * 32 + t_key, load_any(score_4_turned + j * 32 + t_key)
-                                        * load_any(score + j * 32 + t_key));
-                                }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                                store_any(score_4_turned + j * 32 + t_key, load_any(score_4_turned + j * 32 + t_key) *
+                                    load_any(score + j * 32 + t_key));
                             }
                         }
                         /* row_sum_2 = 0.0f */
@@ -6602,12 +6561,10 @@ static void
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
                         /* score = score_4_turned_2 * neg(score) */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                    store_any(score + j * 32 + t_key, load_any(score_4_turned_2 + j * 32 + t_key) *
-                                        (-load_any(score + j * 32 + t_key)));
-                                }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                                store_any(score + j * 32 + t_key, load_any(score_4_turned_2 + j * 32 + t_key) *
+                                    (-load_any(score + j * 32 + t_key)));
                             }
                         }
                         /* row_sum_3 = 0.0f */
@@ -6942,13 +6899,11 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             }
                         }
                         /* query_6 = (query_4 + query_5) + linear_part_3_tile */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                    store_any(query_6 + d * 32 + j, (load_any(query_4 + d * 32 + ((j0 + j) - t_key0)) +
-                                        load_any(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_any(linear_part_3_tile
-                                        + d * 32 + j));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                store_any(query_6 + d * 32 + j, (load_any(query_4 + d * 32 + ((j0 + j) - t_key0)) +
+                                    load_any(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_any(linear_part_3_tile + d
+                                    * 32 + j));
                             }
                         }
                         /* dk = query_6, transposed back */

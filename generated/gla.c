@@ -847,12 +847,10 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -871,11 +869,9 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    store_v4(weight + j * 64 + i, splat_v4(0.0f));
-                }
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(weight + j * 64 + i, splat_v4(0.0f));
             }
         }
         /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
@@ -908,11 +904,9 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
     }
     /* sum = sum */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, load_v4(sum + e * 64 + i));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, load_v4(sum + e * 64 + i));
         }
     }
     /* out = sum, transposed back */
@@ -1142,8 +1136,8 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
         /* sum_from_state[e][i] = sum over f of state * query */
         dot4_v4(state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t e = 0; e < 64; e++) {
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(sum + e * 16 + i, splat_v4(0.0f));
                 store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
             }
@@ -1164,8 +1158,8 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(weight + j * 16 + i, splat_v4(0.0f));
                 }
             }
@@ -1201,8 +1195,8 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
                 dot7_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t e = 0; e < 64; e++) {
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(sum + e * 16 + i, load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i));
             }
         }
@@ -1309,14 +1303,12 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
             for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(row_sum + d * 64 + i, splat_v4(0.0f));
-                store_v4(row_sum_compensation + d * 64 + i, splat_v4(0.0f));
-                store_v4(row_sum_2 + d * 64 + i, splat_v4(0.0f));
-                store_v4(row_sum_2_compensation + d * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + d * 64 + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + d * 64 + i, splat_v4(0.0f));
+            store_v4(row_sum_2 + d * 64 + i, splat_v4(0.0f));
+            store_v4(row_sum_2_compensation + d * 64 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1396,12 +1388,10 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
         }
     }
     /* row_sum = row_sum; row_sum_2 = row_sum_2 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(row_sum + d * 64 + i, load_v4(row_sum + d * 64 + i));
-                store_v4(row_sum_2 + d * 64 + i, load_v4(row_sum_2 + d * 64 + i));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + d * 64 + i, load_v4(row_sum + d * 64 + i));
+            store_v4(row_sum_2 + d * 64 + i, load_v4(row_sum_2 + d * 64 + i));
         }
     }
     if (dq) {
@@ -1484,23 +1474,19 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
             }
         }
     }
     if (dk) {
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(row_sum + d * 64 + j, splat_v4(0.0f));
-                    store_v4(row_sum_compensation + d * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(row_sum + d * 64 + j, splat_v4(0.0f));
+                store_v4(row_sum_compensation + d * 64 + j, splat_v4(0.0f));
             }
         }
     }
@@ -1533,11 +1519,9 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
                 for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                     for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 288 + i] = 0;
                 /* weight = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(weight + i * 64 + j, splat_v4(0.0f));
-                        }
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(weight + i * 64 + j, splat_v4(0.0f));
                     }
                 }
                 /* weight += ((q_tile * 0.125f) * k_tile) * exp2(((log_decay_q_tile - log_decay_k_tile) +
@@ -1640,21 +1624,17 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
     }
     if (dk) {
         /* row_sum = row_sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(row_sum + d * 64 + j, load_v4(row_sum + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(row_sum + d * 64 + j, load_v4(row_sum + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
             }
         }
     }
@@ -1730,12 +1710,10 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(row_sum + d * 64 + j, splat_v4(0.0f));
-                store_v4(row_sum_compensation + d * 64 + j, splat_v4(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(row_sum + d * 64 + j, splat_v4(0.0f));
+            store_v4(row_sum_compensation + d * 64 + j, splat_v4(0.0f));
         }
     }
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
@@ -1782,11 +1760,9 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
         }
     }
     /* row_sum = row_sum */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(row_sum + d * 64 + j, load_v4(row_sum + d * 64 + j));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(row_sum + d * 64 + j, load_v4(row_sum + d * 64 + j));
         }
     }
     if (dlog_decay_k) {
@@ -1834,12 +1810,10 @@ TARGET_v4 static void gla_terms_dgate_v4(const struct call *call, int64_t task, 
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(gate_tile + d * 64 + j, load_v4(dlog_decay_tile + d * 64 + j) * pick_v4(load_v4(gate_tile + d *
-                    64 + j) < (-1e+04f), splat_v4(0.0f), splat_v4(1.0f)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(gate_tile + d * 64 + j, load_v4(dlog_decay_tile + d * 64 + j) * pick_v4(load_v4(gate_tile + d * 64
+                + j) < (-1e+04f), splat_v4(0.0f), splat_v4(1.0f)));
         }
     }
     if (dgate_array) {
@@ -2091,8 +2065,8 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(row_sum + d * 16 + i, splat_v4(0.0f));
                 store_v4(row_sum_compensation + d * 16 + i, splat_v4(0.0f));
                 store_v4(row_sum_2 + d * 16 + i, splat_v4(0.0f));
@@ -2178,8 +2152,8 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
             }
         }
         /* row_sum = query + row_sum; row_sum_2 = sum_from_state + row_sum_2 */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(row_sum + d * 16 + i, load_v4(query + d * 16 + i) + load_v4(row_sum + d * 16 + i));
                 store_v4(row_sum_2 + d * 16 + i, load_v4(sum_from_state + d * 16 + i) + load_v4(row_sum_2 + d * 16 +
                     i));
@@ -2535,8 +2509,8 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         }
         if (linear_heads_0 || dlog_decay_k) {
             /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t d = 0; d < 64; d++) {
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(row_sum + d * 16 + j, splat_v4(0.0f));
                     store_v4(row_sum_compensation + d * 16 + j, splat_v4(0.0f));
                     store_v4(row_sum_2 + d * 16 + j, splat_v4(0.0f));
@@ -2546,8 +2520,8 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         }
         if (linear_heads_1) {
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t e = 0; e < 64; e++) {
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(sum + e * 16 + j, splat_v4(0.0f));
                     store_v4(sum_compensation + e * 16 + j, splat_v4(0.0f));
                 }
@@ -2586,8 +2560,8 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                 }
                 if (linear_heads_1) {
                     /* weight_2 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        for (int64_t i = 0; i < i1 - i0; i++) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
                             store_v4(weight_2 + i * 16 + j, splat_v4(0.0f));
                         }
                     }
@@ -2716,8 +2690,8 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         }
         if (linear_heads_0 || dlog_decay_k) {
             /* row_sum = query_2 + row_sum; row_sum_2 = query_sum + row_sum_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t d = 0; d < 64; d++) {
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(row_sum + d * 16 + j, load_v4(query_2 + d * 16 + j) + load_v4(row_sum + d * 16 + j));
                     store_v4(row_sum_2 + d * 16 + j, load_v4(query_sum + d * 16 + j) + load_v4(row_sum_2 + d * 16 + j));
                 }
@@ -2725,8 +2699,8 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         }
         if (linear_heads_1) {
             /* sum = sum + sum_from_state_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t e = 0; e < 64; e++) {
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(sum + e * 16 + j, load_v4(sum + e * 16 + j) + load_v4(sum_from_state_2 + e * 16 + j));
                 }
             }
@@ -2805,16 +2779,16 @@ TARGET_v4 static void gla_linear_totals1_v4(const struct call *call, int64_t tas
     float *const linear_heads_1_tile = (float *)(void *)(work + 12288); /* [e: 64, j: 16] */
     if (dk) {
         /* row_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(row_sum + d * 16 + j, splat_v4(0.0f));
             }
         }
     }
     if (dv) {
         /* row_sum_2 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t e = 0; e < 64; e++) {
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(row_sum_2 + e * 16 + j, splat_v4(0.0f));
             }
         }
@@ -2902,12 +2876,10 @@ TARGET_v4 static void gla_linear_terms_dgate_v4(const struct call *call, int64_t
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(gate_tile + d * 64 + j, load_v4(dlog_decay_tile + d * 64 + j) * pick_v4(load_v4(gate_tile + d *
-                    64 + j) < (-1e+04f), splat_v4(0.0f), splat_v4(1.0f)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(gate_tile + d * 64 + j, load_v4(dlog_decay_tile + d * 64 + j) * pick_v4(load_v4(gate_tile + d * 64
+                + j) < (-1e+04f), splat_v4(0.0f), splat_v4(1.0f)));
         }
     }
     if (dgate_array) {
@@ -2944,11 +2916,9 @@ TARGET_v4 static void gla_terms_v4(const struct call *call, int64_t task, unsign
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) gate_at[d * 64 + i] = 0;
     }
     /* result = max(gate_at, -1e+04f) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(result + d * 64 + i, max_v4(load_v4(gate_at + d * 64 + i), splat_v4(-1e+04f)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(result + d * 64 + i, max_v4(load_v4(gate_at + d * 64 + i), splat_v4(-1e+04f)));
         }
     }
     /* log_decay_k = result, transposed back */
@@ -3586,12 +3556,10 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -3610,11 +3578,9 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(weight + j * 64 + i, splat_v3(0.0f));
-                }
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(weight + j * 64 + i, splat_v3(0.0f));
             }
         }
         /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
@@ -3646,11 +3612,9 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
     }
     /* sum = sum */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, load_v3(sum + e * 64 + i));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, load_v3(sum + e * 64 + i));
         }
     }
     /* out = sum, transposed back */
@@ -3880,12 +3844,10 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
         /* sum_from_state[e][i] = sum over f of state * query */
         dot4_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -3904,11 +3866,9 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(weight + j * 16 + i, splat_v3(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(weight + j * 16 + i, splat_v3(0.0f));
                 }
             }
             /* weight[j][i] += sum over d of k_tile_2 * q_tile * a decay, for j up to the query's last key */
@@ -3943,11 +3903,9 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
                 dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i));
             }
         }
         /* out = sum, transposed back */
@@ -4053,14 +4011,12 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
             for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(row_sum + d * 64 + i, splat_v3(0.0f));
-                store_v3(row_sum_compensation + d * 64 + i, splat_v3(0.0f));
-                store_v3(row_sum_2 + d * 64 + i, splat_v3(0.0f));
-                store_v3(row_sum_2_compensation + d * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + d * 64 + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + d * 64 + i, splat_v3(0.0f));
+            store_v3(row_sum_2 + d * 64 + i, splat_v3(0.0f));
+            store_v3(row_sum_2_compensation + d * 64 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -4140,12 +4096,10 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
         }
     }
     /* row_sum = row_sum; row_sum_2 = row_sum_2 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(row_sum + d * 64 + i, load_v3(row_sum + d * 64 + i));
-                store_v3(row_sum_2 + d * 64 + i, load_v3(row_sum_2 + d * 64 + i));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + d * 64 + i, load_v3(row_sum + d * 64 + i));
+            store_v3(row_sum_2 + d * 64 + i, load_v3(row_sum_2 + d * 64 + i));
         }
     }
     if (dq) {
@@ -4228,23 +4182,19 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
             }
         }
     }
     if (dk) {
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(row_sum + d * 64 + j, splat_v3(0.0f));
-                    store_v3(row_sum_compensation + d * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(row_sum + d * 64 + j, splat_v3(0.0f));
+                store_v3(row_sum_compensation + d * 64 + j, splat_v3(0.0f));
             }
         }
     }
@@ -4277,11 +4227,9 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
                 for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                     for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 288 + i] = 0;
                 /* weight = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(weight + i * 64 + j, splat_v3(0.0f));
-                        }
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(weight + i * 64 + j, splat_v3(0.0f));
                     }
                 }
                 /* weight += ((q_tile * 0.125f) * k_tile) * exp2(((log_decay_q_tile - log_decay_k_tile) +
@@ -4384,21 +4332,17 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
     }
     if (dk) {
         /* row_sum = row_sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(row_sum + d * 64 + j, load_v3(row_sum + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(row_sum + d * 64 + j, load_v3(row_sum + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
             }
         }
     }
@@ -4474,12 +4418,10 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(row_sum + d * 64 + j, splat_v3(0.0f));
-                store_v3(row_sum_compensation + d * 64 + j, splat_v3(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(row_sum + d * 64 + j, splat_v3(0.0f));
+            store_v3(row_sum_compensation + d * 64 + j, splat_v3(0.0f));
         }
     }
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
@@ -4526,11 +4468,9 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
         }
     }
     /* row_sum = row_sum */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(row_sum + d * 64 + j, load_v3(row_sum + d * 64 + j));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(row_sum + d * 64 + j, load_v3(row_sum + d * 64 + j));
         }
     }
     if (dlog_decay_k) {
@@ -4578,12 +4518,10 @@ TARGET_v3 static void gla_terms_dgate_v3(const struct call *call, int64_t task, 
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(gate_tile + d * 64 + j, load_v3(dlog_decay_tile + d * 64 + j) * pick_v3(load_v3(gate_tile + d *
-                    64 + j) < (-1e+04f), splat_v3(0.0f), splat_v3(1.0f)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(gate_tile + d * 64 + j, load_v3(dlog_decay_tile + d * 64 + j) * pick_v3(load_v3(gate_tile + d * 64
+                + j) < (-1e+04f), splat_v3(0.0f), splat_v3(1.0f)));
         }
     }
     if (dgate_array) {
@@ -4835,14 +4773,12 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(row_sum + d * 16 + i, splat_v3(0.0f));
-                    store_v3(row_sum_compensation + d * 16 + i, splat_v3(0.0f));
-                    store_v3(row_sum_2 + d * 16 + i, splat_v3(0.0f));
-                    store_v3(row_sum_2_compensation + d * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum + d * 16 + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + d * 16 + i, splat_v3(0.0f));
+                store_v3(row_sum_2 + d * 16 + i, splat_v3(0.0f));
+                store_v3(row_sum_2_compensation + d * 16 + i, splat_v3(0.0f));
             }
         }
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -4924,13 +4860,11 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
             }
         }
         /* row_sum = query + row_sum; row_sum_2 = sum_from_state + row_sum_2 */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(row_sum + d * 16 + i, load_v3(query + d * 16 + i) + load_v3(row_sum + d * 16 + i));
-                    store_v3(row_sum_2 + d * 16 + i, load_v3(sum_from_state + d * 16 + i) + load_v3(row_sum_2 + d * 16 +
-                        i));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum + d * 16 + i, load_v3(query + d * 16 + i) + load_v3(row_sum + d * 16 + i));
+                store_v3(row_sum_2 + d * 16 + i, load_v3(sum_from_state + d * 16 + i) + load_v3(row_sum_2 + d * 16 +
+                    i));
             }
         }
         if (dq) {
@@ -5283,25 +5217,21 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         }
         if (linear_heads_0 || dlog_decay_k) {
             /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(row_sum + d * 16 + j, splat_v3(0.0f));
-                        store_v3(row_sum_compensation + d * 16 + j, splat_v3(0.0f));
-                        store_v3(row_sum_2 + d * 16 + j, splat_v3(0.0f));
-                        store_v3(row_sum_2_compensation + d * 16 + j, splat_v3(0.0f));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(row_sum + d * 16 + j, splat_v3(0.0f));
+                    store_v3(row_sum_compensation + d * 16 + j, splat_v3(0.0f));
+                    store_v3(row_sum_2 + d * 16 + j, splat_v3(0.0f));
+                    store_v3(row_sum_2_compensation + d * 16 + j, splat_v3(0.0f));
                 }
             }
         }
         if (linear_heads_1) {
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(sum + e * 16 + j, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 16 + j, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(sum + e * 16 + j, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + j, splat_v3(0.0f));
                 }
             }
             /* sum_from_state_2[e][j] = sum over f of state * query */
@@ -5338,11 +5268,9 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
                 }
                 if (linear_heads_1) {
                     /* weight_2 = 0.0f */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                store_v3(weight_2 + i * 16 + j, splat_v3(0.0f));
-                            }
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
+                            store_v3(weight_2 + i * 16 + j, splat_v3(0.0f));
                         }
                     }
                     /* weight_2 += weight */
@@ -5472,23 +5400,18 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         }
         if (linear_heads_0 || dlog_decay_k) {
             /* row_sum = query_2 + row_sum; row_sum_2 = query_sum + row_sum_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(row_sum + d * 16 + j, load_v3(query_2 + d * 16 + j) + load_v3(row_sum + d * 16 + j));
-                        store_v3(row_sum_2 + d * 16 + j, load_v3(query_sum + d * 16 + j) + load_v3(row_sum_2 + d * 16 +
-                            j));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(row_sum + d * 16 + j, load_v3(query_2 + d * 16 + j) + load_v3(row_sum + d * 16 + j));
+                    store_v3(row_sum_2 + d * 16 + j, load_v3(query_sum + d * 16 + j) + load_v3(row_sum_2 + d * 16 + j));
                 }
             }
         }
         if (linear_heads_1) {
             /* sum = sum + sum_from_state_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(sum + e * 16 + j, load_v3(sum + e * 16 + j) + load_v3(sum_from_state_2 + e * 16 + j));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(sum + e * 16 + j, load_v3(sum + e * 16 + j) + load_v3(sum_from_state_2 + e * 16 + j));
                 }
             }
         }
@@ -5566,21 +5489,17 @@ TARGET_v3 static void gla_linear_totals1_v3(const struct call *call, int64_t tas
     float *const linear_heads_1_tile = (float *)(void *)(work + 12288); /* [e: 64, j: 16] */
     if (dk) {
         /* row_sum = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(row_sum + d * 16 + j, splat_v3(0.0f));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(row_sum + d * 16 + j, splat_v3(0.0f));
             }
         }
     }
     if (dv) {
         /* row_sum_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(row_sum_2 + e * 16 + j, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(row_sum_2 + e * 16 + j, splat_v3(0.0f));
             }
         }
     }
@@ -5671,12 +5590,10 @@ TARGET_v3 static void gla_linear_terms_dgate_v3(const struct call *call, int64_t
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(gate_tile + d * 64 + j, load_v3(dlog_decay_tile + d * 64 + j) * pick_v3(load_v3(gate_tile + d *
-                    64 + j) < (-1e+04f), splat_v3(0.0f), splat_v3(1.0f)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(gate_tile + d * 64 + j, load_v3(dlog_decay_tile + d * 64 + j) * pick_v3(load_v3(gate_tile + d * 64
+                + j) < (-1e+04f), splat_v3(0.0f), splat_v3(1.0f)));
         }
     }
     if (dgate_array) {
@@ -5713,11 +5630,9 @@ TARGET_v3 static void gla_terms_v3(const struct call *call, int64_t task, unsign
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) gate_at[d * 64 + i] = 0;
     }
     /* result = max(gate_at, -1e+04f) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(result + d * 64 + i, max_v3(load_v3(gate_at + d * 64 + i), splat_v3(-1e+04f)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(result + d * 64 + i, max_v3(load_v3(gate_at + d * 64 + i), splat_v3(-1e+04f)));
         }
     }
     /* log_decay_k = result, transposed back */
@@ -6345,12 +6260,10 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -6369,11 +6282,9 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(weight + j * 64 + i, splat_any(0.0f));
-                }
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(weight + j * 64 + i, splat_any(0.0f));
             }
         }
         /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
@@ -6406,11 +6317,9 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
     }
     /* sum = sum */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, load_any(sum + e * 64 + i));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, load_any(sum + e * 64 + i));
         }
     }
     /* out = sum, transposed back */
@@ -6640,12 +6549,10 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
         /* sum_from_state[e][i] = sum over f of state * query */
         dot4_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -6664,11 +6571,9 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(weight + j * 16 + i, splat_any(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(weight + j * 16 + i, splat_any(0.0f));
                 }
             }
             /* weight[j][i] += sum over d of k_tile_2 * q_tile * a decay, for j up to the query's last key */
@@ -6703,11 +6608,9 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
                 dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i));
             }
         }
         /* out = sum, transposed back */
@@ -6813,14 +6716,12 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
             for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(row_sum + d * 64 + i, splat_any(0.0f));
-                store_any(row_sum_compensation + d * 64 + i, splat_any(0.0f));
-                store_any(row_sum_2 + d * 64 + i, splat_any(0.0f));
-                store_any(row_sum_2_compensation + d * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + d * 64 + i, splat_any(0.0f));
+            store_any(row_sum_compensation + d * 64 + i, splat_any(0.0f));
+            store_any(row_sum_2 + d * 64 + i, splat_any(0.0f));
+            store_any(row_sum_2_compensation + d * 64 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -6900,12 +6801,10 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
         }
     }
     /* row_sum = row_sum; row_sum_2 = row_sum_2 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(row_sum + d * 64 + i, load_any(row_sum + d * 64 + i));
-                store_any(row_sum_2 + d * 64 + i, load_any(row_sum_2 + d * 64 + i));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + d * 64 + i, load_any(row_sum + d * 64 + i));
+            store_any(row_sum_2 + d * 64 + i, load_any(row_sum_2 + d * 64 + i));
         }
     }
     if (dq) {
@@ -6988,23 +6887,19 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum + e * 64 + j, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum + e * 64 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
             }
         }
     }
     if (dk) {
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(row_sum + d * 64 + j, splat_any(0.0f));
-                    store_any(row_sum_compensation + d * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(row_sum + d * 64 + j, splat_any(0.0f));
+                store_any(row_sum_compensation + d * 64 + j, splat_any(0.0f));
             }
         }
     }
@@ -7037,11 +6932,9 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
                 for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                     for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 288 + i] = 0;
                 /* weight = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(weight + i * 64 + j, splat_any(0.0f));
-                        }
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(weight + i * 64 + j, splat_any(0.0f));
                     }
                 }
                 /* weight += ((q_tile * 0.125f) * k_tile) * exp2(((log_decay_q_tile - log_decay_k_tile) +
@@ -7144,21 +7037,17 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
     }
     if (dk) {
         /* row_sum = row_sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(row_sum + d * 64 + j, load_any(row_sum + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(row_sum + d * 64 + j, load_any(row_sum + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
             }
         }
     }
@@ -7234,12 +7123,10 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(row_sum + d * 64 + j, splat_any(0.0f));
-                store_any(row_sum_compensation + d * 64 + j, splat_any(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(row_sum + d * 64 + j, splat_any(0.0f));
+            store_any(row_sum_compensation + d * 64 + j, splat_any(0.0f));
         }
     }
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
@@ -7287,11 +7174,9 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
         }
     }
     /* row_sum = row_sum */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(row_sum + d * 64 + j, load_any(row_sum + d * 64 + j));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(row_sum + d * 64 + j, load_any(row_sum + d * 64 + j));
         }
     }
     if (dlog_decay_k) {
@@ -7339,12 +7224,10 @@ static void gla_terms_dgate_any(const struct call *call, int64_t task, unsigned 
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(gate_tile + d * 64 + j, load_any(dlog_decay_tile + d * 64 + j) * pick_any(load_any(gate_tile +
-                    d * 64 + j) < (-1e+04f), splat_any(0.0f), splat_any(1.0f)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(gate_tile + d * 64 + j, load_any(dlog_decay_tile + d * 64 + j) * pick_any(load_any(gate_tile + d *
+                64 + j) < (-1e+04f), splat_any(0.0f), splat_any(1.0f)));
         }
     }
     if (dgate_array) {
@@ -7596,14 +7479,12 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(row_sum + d * 16 + i, splat_any(0.0f));
-                    store_any(row_sum_compensation + d * 16 + i, splat_any(0.0f));
-                    store_any(row_sum_2 + d * 16 + i, splat_any(0.0f));
-                    store_any(row_sum_2_compensation + d * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum + d * 16 + i, splat_any(0.0f));
+                store_any(row_sum_compensation + d * 16 + i, splat_any(0.0f));
+                store_any(row_sum_2 + d * 16 + i, splat_any(0.0f));
+                store_any(row_sum_2_compensation + d * 16 + i, splat_any(0.0f));
             }
         }
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -7686,13 +7567,11 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
             }
         }
         /* row_sum = query + row_sum; row_sum_2 = sum_from_state + row_sum_2 */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(row_sum + d * 16 + i, load_any(query + d * 16 + i) + load_any(row_sum + d * 16 + i));
-                    store_any(row_sum_2 + d * 16 + i, load_any(sum_from_state + d * 16 + i) + load_any(row_sum_2 + d *
-                        16 + i));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum + d * 16 + i, load_any(query + d * 16 + i) + load_any(row_sum + d * 16 + i));
+                store_any(row_sum_2 + d * 16 + i, load_any(sum_from_state + d * 16 + i) + load_any(row_sum_2 + d * 16 +
+                    i));
             }
         }
         if (dq) {
@@ -8046,25 +7925,21 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
         }
         if (linear_heads_0 || dlog_decay_k) {
             /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(row_sum + d * 16 + j, splat_any(0.0f));
-                        store_any(row_sum_compensation + d * 16 + j, splat_any(0.0f));
-                        store_any(row_sum_2 + d * 16 + j, splat_any(0.0f));
-                        store_any(row_sum_2_compensation + d * 16 + j, splat_any(0.0f));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(row_sum + d * 16 + j, splat_any(0.0f));
+                    store_any(row_sum_compensation + d * 16 + j, splat_any(0.0f));
+                    store_any(row_sum_2 + d * 16 + j, splat_any(0.0f));
+                    store_any(row_sum_2_compensation + d * 16 + j, splat_any(0.0f));
                 }
             }
         }
         if (linear_heads_1) {
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(sum + e * 16 + j, splat_any(0.0f));
-                        store_any(sum_compensation + e * 16 + j, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(sum + e * 16 + j, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + j, splat_any(0.0f));
                 }
             }
             /* sum_from_state_2[e][j] = sum over f of state * query */
@@ -8101,11 +7976,9 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
                 }
                 if (linear_heads_1) {
                     /* weight_2 = 0.0f */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                store_any(weight_2 + i * 16 + j, splat_any(0.0f));
-                            }
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
+                            store_any(weight_2 + i * 16 + j, splat_any(0.0f));
                         }
                     }
                     /* weight_2 += weight */
@@ -8236,25 +8109,19 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
         }
         if (linear_heads_0 || dlog_decay_k) {
             /* row_sum = query_2 + row_sum; row_sum_2 = query_sum + row_sum_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(row_sum + d * 16 + j, load_any(query_2 + d * 16 + j) + load_any(row_sum + d * 16 +
-                            j));
-                        store_any(row_sum_2 + d * 16 + j, load_any(query_sum + d * 16 + j) + load_any(row_sum_2 + d * 16
-                            + j));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(row_sum + d * 16 + j, load_any(query_2 + d * 16 + j) + load_any(row_sum + d * 16 + j));
+                    store_any(row_sum_2 + d * 16 + j, load_any(query_sum + d * 16 + j) + load_any(row_sum_2 + d * 16 +
+                        j));
                 }
             }
         }
         if (linear_heads_1) {
             /* sum = sum + sum_from_state_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(sum + e * 16 + j, load_any(sum + e * 16 + j) + load_any(sum_from_state_2 + e * 16 +
-                            j));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(sum + e * 16 + j, load_any(sum + e * 16 + j) + load_any(sum_from_state_2 + e * 16 + j));
                 }
             }
         }
@@ -8332,21 +8199,17 @@ static void gla_linear_totals1_any(const struct call *call, int64_t task, unsign
     float *const linear_heads_1_tile = (float *)(void *)(work + 12288); /* [e: 64, j: 16] */
     if (dk) {
         /* row_sum = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(row_sum + d * 16 + j, splat_any(0.0f));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(row_sum + d * 16 + j, splat_any(0.0f));
             }
         }
     }
     if (dv) {
         /* row_sum_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(row_sum_2 + e * 16 + j, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(row_sum_2 + e * 16 + j, splat_any(0.0f));
             }
         }
     }
@@ -8437,12 +8300,10 @@ static void gla_linear_terms_dgate_any(const struct call *call, int64_t task, un
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(gate_tile + d * 64 + j, load_any(dlog_decay_tile + d * 64 + j) * pick_any(load_any(gate_tile +
-                    d * 64 + j) < (-1e+04f), splat_any(0.0f), splat_any(1.0f)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(gate_tile + d * 64 + j, load_any(dlog_decay_tile + d * 64 + j) * pick_any(load_any(gate_tile + d *
+                64 + j) < (-1e+04f), splat_any(0.0f), splat_any(1.0f)));
         }
     }
     if (dgate_array) {
@@ -8479,11 +8340,9 @@ static void gla_terms_any(const struct call *call, int64_t task, unsigned char *
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) gate_at[d * 64 + i] = 0;
     }
     /* result = max(gate_at, -1e+04f) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(result + d * 64 + i, max_any(load_any(gate_at + d * 64 + i), splat_any(-1e+04f)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(result + d * 64 + i, max_any(load_any(gate_at + d * 64 + i), splat_any(-1e+04f)));
         }
     }
     /* log_decay_k = result, transposed back */

@@ -686,12 +686,10 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -1004,12 +1002,10 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
             }
         }
         /* key_features_3 = select(f < 64, key, key_wk) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-            for (int64_t f = 0; f < 128; f++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(key_features_3 + f * 32 + j, (f < 64) ? load_v4(key + min(f,
-                        63) * 32 + j) : load_v4(key_wk + max(f - 64, 0) * 32 + j));
-                }
+        for (int64_t f = 0; f < 128; f++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_features_3 + f * 32 + j, (f < 64) ? load_v4(key + min(f,
+                    63) * 32 + j) : load_v4(key_wk + max(f - 64, 0) * 32 + j));
             }
         }
         /* state_sum += key_features_3 */
@@ -1240,12 +1236,10 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             /* sum_from_state[e][i] = sum over f of state * query_4 */
             dot6_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 8336, query_4, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
@@ -1957,12 +1951,10 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -2279,12 +2271,10 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
             }
         }
         /* key_features_3 = select(f < 64, key, key_wk) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t f = 0; f < 128; f++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_features_3 + f * 32 + j, (f < 64) ? load_v3(key + min(f,
-                        63) * 32 + j) : load_v3(key_wk + max(f - 64, 0) * 32 + j));
-                }
+        for (int64_t f = 0; f < 128; f++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_features_3 + f * 32 + j, (f < 64) ? load_v3(key + min(f,
+                    63) * 32 + j) : load_v3(key_wk + max(f - 64, 0) * 32 + j));
             }
         }
         /* state_sum += key_features_3 */
@@ -2515,12 +2505,10 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             /* sum_from_state[e][i] = sum over f of state * query_4 */
             dot7_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 8336, query_4, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 32 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 32 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
@@ -3221,12 +3209,10 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -3544,12 +3530,10 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
             }
         }
         /* key_features_3 = select(f < 64, key, key_wk) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t f = 0; f < 128; f++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_features_3 + f * 32 + j, (f < 64) ? load_any(key + min(f,
-                        63) * 32 + j) : load_any(key_wk + max(f - 64, 0) * 32 + j));
-                }
+        for (int64_t f = 0; f < 128; f++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_features_3 + f * 32 + j, (f < 64) ? load_any(key + min(f,
+                    63) * 32 + j) : load_any(key_wk + max(f - 64, 0) * 32 + j));
             }
         }
         /* state_sum += key_features_3 */
@@ -3779,12 +3763,10 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             /* sum_from_state[e][i] = sum over f of state * query_4 */
             dot7_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 8336, query_4, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 32 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 32 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {

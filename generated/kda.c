@@ -827,11 +827,9 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
                 }
             }
             /* weight = 0.0f */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                        store_v4(weight + j * 32 + t_key, splat_v4(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    store_v4(weight + j * 32 + t_key, splat_v4(0.0f));
                 }
             }
             /* weight[j][t_key] += sum over d of key * key * a decay, for j up to the query's last key */
@@ -927,11 +925,9 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
             /* sum_from_state[e][i] = sum over f of state * query_4 */
             dot3_v4(round_up(i1 - i0, 16), state, query_4, sum_from_state);
             /* weight_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(weight_2 + j * 32 + i, splat_v4(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(weight_2 + j * 32 + i, splat_v4(0.0f));
                 }
             }
             /* weight_2[j][i] += sum over d of key * q_tile * a decay, for j up to the query's last key */
@@ -961,11 +957,9 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
             } else
                 dot5_v4(round_up(i1 - i0, 16), j1 - j0, corrected, weight_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
                 }
             }
             /* out = sum, transposed back */
@@ -1026,11 +1020,9 @@ TARGET_v4 static void kda_terms_v4(const struct call *call, int64_t task, unsign
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) gate_at[d * 64 + i] = 0;
     }
     /* result = max(gate_at, -1e+04f) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(result + d * 64 + i, max_v4(load_v4(gate_at + d * 64 + i), splat_v4(-1e+04f)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(result + d * 64 + i, max_v4(load_v4(gate_at + d * 64 + i), splat_v4(-1e+04f)));
         }
     }
     /* log_decay_k = result, transposed back */
@@ -1723,11 +1715,9 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
                 }
             }
             /* weight = 0.0f */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                        store_v3(weight + j * 32 + t_key, splat_v3(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    store_v3(weight + j * 32 + t_key, splat_v3(0.0f));
                 }
             }
             /* weight[j][t_key] += sum over d of key * key * a decay, for j up to the query's last key */
@@ -1823,11 +1813,9 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
             /* sum_from_state[e][i] = sum over f of state * query_4 */
             dot3_v3(round_up(i1 - i0, 8), state, query_4, sum_from_state);
             /* weight_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(weight_2 + j * 32 + i, splat_v3(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(weight_2 + j * 32 + i, splat_v3(0.0f));
                 }
             }
             /* weight_2[j][i] += sum over d of key * q_tile * a decay, for j up to the query's last key */
@@ -1857,11 +1845,9 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
             } else
                 dot5_v3(round_up(i1 - i0, 8), j1 - j0, corrected, weight_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
                 }
             }
             /* out = sum, transposed back */
@@ -1922,11 +1908,9 @@ TARGET_v3 static void kda_terms_v3(const struct call *call, int64_t task, unsign
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) gate_at[d * 64 + i] = 0;
     }
     /* result = max(gate_at, -1e+04f) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(result + d * 64 + i, max_v3(load_v3(gate_at + d * 64 + i), splat_v3(-1e+04f)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(result + d * 64 + i, max_v3(load_v3(gate_at + d * 64 + i), splat_v3(-1e+04f)));
         }
     }
     /* log_decay_k = result, transposed back */
@@ -2609,11 +2593,9 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
                 }
             }
             /* weight = 0.0f */
-            for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                        store_any(weight + j * 32 + t_key, splat_any(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    store_any(weight + j * 32 + t_key, splat_any(0.0f));
                 }
             }
             /* weight[j][t_key] += sum over d of key * key * a decay, for j up to the query's last key */
@@ -2709,11 +2691,9 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
             /* sum_from_state[e][i] = sum over f of state * query_4 */
             dot3_any(round_up(i1 - i0, 4), state, query_4, sum_from_state);
             /* weight_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(weight_2 + j * 32 + i, splat_any(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(weight_2 + j * 32 + i, splat_any(0.0f));
                 }
             }
             /* weight_2[j][i] += sum over d of key * q_tile * a decay, for j up to the query's last key */
@@ -2743,11 +2723,9 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
             } else
                 dot5_any(round_up(i1 - i0, 4), j1 - j0, corrected, weight_2, sum);
             /* sum = sum + sum_from_state */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
                 }
             }
             /* out = sum, transposed back */
@@ -2808,11 +2786,9 @@ static void kda_terms_any(const struct call *call, int64_t task, unsigned char *
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) gate_at[d * 64 + i] = 0;
     }
     /* result = max(gate_at, -1e+04f) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(result + d * 64 + i, max_any(load_any(gate_at + d * 64 + i), splat_any(-1e+04f)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(result + d * 64 + i, max_any(load_any(gate_at + d * 64 + i), splat_any(-1e+04f)));
         }
     }
     /* log_decay_k = result, transposed back */

@@ -670,8 +670,8 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
         /* query = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
                 store_v4(query + d * 32 + i, pick_v4(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v4(min_v4(q_tile_0,
                     splat_v4(0.0f)))));
@@ -683,12 +683,10 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -699,8 +697,8 @@ TARGET_v4 static void linear_elu_rows_v4(const struct call *call, int64_t task, 
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_1 = load_v4(k_tile + d * 96 + j);
                 store_v4(k_tile + d * 96 + j, pick_v4(0.0f < k_tile_1, k_tile_1 + 1.0f, exp_v4(min_v4(k_tile_1,
                     splat_v4(0.0f)))));
@@ -832,8 +830,8 @@ TARGET_v4 APART void linear_elu_keys_v4(const struct call *call, int64_t task, c
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
                 store_v4(k_tile + d * 32 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
                     splat_v4(0.0f)))));
@@ -935,8 +933,8 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t d = 0; d < 64; d++) {
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 q_tile_3 = load_v4(q_tile + d * 32 + i);
                     store_v4(q_tile + d * 32 + i, pick_v4(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_v4(min_v4(q_tile_3,
                         splat_v4(0.0f)))));
@@ -970,12 +968,10 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
             /* sum_from_state[e][i] = sum over f of state * q_tile */
             dot4_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4160, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
@@ -985,8 +981,8 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t d = 0; d < 64; d++) {
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 k_tile_2_4 = load_v4(k_tile_2 + d * 32 + j);
                         store_v4(k_tile_2 + d * 32 + j, pick_v4(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
                             exp_v4(min_v4(k_tile_2_4, splat_v4(0.0f)))));
@@ -1082,8 +1078,8 @@ TARGET_v4 APART void linear_elu_keys_alone_v4(const struct call *call, int64_t t
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_9 = load_v4(k_tile + d * 32 + j);
                 store_v4(k_tile + d * 32 + j, pick_v4(0.0f < k_tile_9, k_tile_9 + 1.0f, exp_v4(min_v4(k_tile_9,
                     splat_v4(0.0f)))));
@@ -1267,8 +1263,8 @@ TARGET_v4 APART void linear_elu_few_keys_v4(const struct call *call, int64_t tas
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_1 = load_v4(k_tile + d * 144 + j);
                 store_v4(k_tile + d * 144 + j, pick_v4(0.0f < k_tile_1, k_tile_1 + 1.0f, exp_v4(min_v4(k_tile_1,
                     splat_v4(0.0f)))));
@@ -1934,8 +1930,8 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
                 store_v3(query + d * 16 + i, pick_v3(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v3(min_v3(q_tile_0,
                     splat_v3(0.0f)))));
@@ -1947,12 +1943,10 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1963,8 +1957,8 @@ TARGET_v3 static void linear_elu_rows_v3(const struct call *call, int64_t task, 
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_1 = load_v3(k_tile + d * 96 + j);
                 store_v3(k_tile + d * 96 + j, pick_v3(0.0f < k_tile_1, k_tile_1 + 1.0f, exp_v3(min_v3(k_tile_1,
                     splat_v3(0.0f)))));
@@ -2096,8 +2090,8 @@ TARGET_v3 APART void linear_elu_keys_v3(const struct call *call, int64_t task, c
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
                 store_v3(k_tile + d * 32 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
                     splat_v3(0.0f)))));
@@ -2199,8 +2193,8 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t d = 0; d < 64; d++) {
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 q_tile_3 = load_v3(q_tile + d * 32 + i);
                     store_v3(q_tile + d * 32 + i, pick_v3(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_v3(min_v3(q_tile_3,
                         splat_v3(0.0f)))));
@@ -2234,12 +2228,10 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
             /* sum_from_state[e][i] = sum over f of state * q_tile */
             dot4_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4160, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 32 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 32 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
@@ -2249,8 +2241,8 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t d = 0; d < 64; d++) {
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 k_tile_2_4 = load_v3(k_tile_2 + d * 32 + j);
                         store_v3(k_tile_2 + d * 32 + j, pick_v3(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
                             exp_v3(min_v3(k_tile_2_4, splat_v3(0.0f)))));
@@ -2346,8 +2338,8 @@ TARGET_v3 APART void linear_elu_keys_alone_v3(const struct call *call, int64_t t
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_9 = load_v3(k_tile + d * 32 + j);
                 store_v3(k_tile + d * 32 + j, pick_v3(0.0f < k_tile_9, k_tile_9 + 1.0f, exp_v3(min_v3(k_tile_9,
                     splat_v3(0.0f)))));
@@ -2531,8 +2523,8 @@ TARGET_v3 APART void linear_elu_few_keys_v3(const struct call *call, int64_t tas
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_1 = load_v3(k_tile + d * 144 + j);
                 store_v3(k_tile + d * 144 + j, pick_v3(0.0f < k_tile_1, k_tile_1 + 1.0f, exp_v3(min_v3(k_tile_1,
                     splat_v3(0.0f)))));
@@ -3185,8 +3177,8 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
                 store_any(query + d * 16 + i, pick_any(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_any(min_any(q_tile_0,
                     splat_any(0.0f)))));
@@ -3198,12 +3190,10 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -3214,8 +3204,8 @@ static void linear_elu_rows_any(const struct call *call, int64_t task, unsigned 
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_1 = load_any(k_tile + d * 96 + j);
                 store_any(k_tile + d * 96 + j, pick_any(0.0f < k_tile_1, k_tile_1 + 1.0f, exp_any(min_any(k_tile_1,
                     splat_any(0.0f)))));
@@ -3346,8 +3336,8 @@ APART void linear_elu_keys_any(const struct call *call, int64_t task, const stru
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
                 store_any(k_tile + d * 32 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
                     splat_any(0.0f)))));
@@ -3447,8 +3437,8 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t d = 0; d < 64; d++) {
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any q_tile_3 = load_any(q_tile + d * 32 + i);
                     store_any(q_tile + d * 32 + i, pick_any(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_any(min_any(q_tile_3,
                         splat_any(0.0f)))));
@@ -3482,12 +3472,10 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
             /* sum_from_state[e][i] = sum over f of state * q_tile */
             dot4_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4160, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 32 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 32 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
@@ -3497,8 +3485,8 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t d = 0; d < 64; d++) {
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any k_tile_2_4 = load_any(k_tile_2 + d * 32 + j);
                         store_any(k_tile_2 + d * 32 + j, pick_any(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
                             exp_any(min_any(k_tile_2_4, splat_any(0.0f)))));
@@ -3593,8 +3581,8 @@ APART void linear_elu_keys_alone_any(const struct call *call, int64_t task, cons
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_9 = load_any(k_tile + d * 32 + j);
                 store_any(k_tile + d * 32 + j, pick_any(0.0f < k_tile_9, k_tile_9 + 1.0f, exp_any(min_any(k_tile_9,
                     splat_any(0.0f)))));
@@ -3774,8 +3762,8 @@ APART void linear_elu_few_keys_any(const struct call *call, int64_t task, const 
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 64; d++) {
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_1 = load_any(k_tile + d * 144 + j);
                 store_any(k_tile + d * 144 + j, pick_any(0.0f < k_tile_1, k_tile_1 + 1.0f, exp_any(min_any(k_tile_1,
                     splat_any(0.0f)))));

@@ -611,8 +611,8 @@ TARGET_v4 APART void linear_elu_decode_keys_v4(const struct call *call, int64_t 
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
                 store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
                     splat_v4(0.0f)))));
@@ -712,8 +712,8 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 q_tile_3 = load_v4(q_tile + d * 16 + i);
                     store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_v4(min_v4(q_tile_3,
                         splat_v4(0.0f)))));
@@ -739,8 +739,8 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
             /* sum_from_state[e][i] = sum over f of state * q_tile */
             dot1_v4(state + (chunk - chunk0) * 272, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t e = 0; e < 16; e++) {
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(sum + e * 16 + i, splat_v4(0.0f));
                     store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
                 }
@@ -752,8 +752,8 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 k_tile_2_4 = load_v4(k_tile_2 + d * 16 + j);
                         store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
                             exp_v4(min_v4(k_tile_2_4, splat_v4(0.0f)))));
@@ -842,8 +842,8 @@ TARGET_v4 APART void linear_elu_decode_keys_alone_v4(const struct call *call, in
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_9 = load_v4(k_tile + d * 16 + j);
                 store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_9, k_tile_9 + 1.0f, exp_v4(min_v4(k_tile_9,
                     splat_v4(0.0f)))));
@@ -980,8 +980,8 @@ TARGET_v4 APART void linear_elu_decode_extend_keys_v4(const struct call *call, i
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
                 store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
                     splat_v4(0.0f)))));
@@ -1102,8 +1102,8 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 q_tile_5 = load_v4(q_tile + d * 16 + i);
                     store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_5, q_tile_5 + 1.0f, exp_v4(min_v4(q_tile_5,
                         splat_v4(0.0f)))));
@@ -1132,8 +1132,8 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
             else
             dot1_v4(state + (chunk - chunk0) * 272, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t e = 0; e < 16; e++) {
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(sum + e * 16 + i, splat_v4(0.0f));
                     store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
                 }
@@ -1145,8 +1145,8 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 k_tile_2_6 = load_v4(k_tile_2 + d * 16 + j);
                         store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_6, k_tile_2_6 + 1.0f,
                             exp_v4(min_v4(k_tile_2_6, splat_v4(0.0f)))));
@@ -1669,8 +1669,8 @@ TARGET_v3 APART void linear_elu_decode_keys_v3(const struct call *call, int64_t 
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
                 store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
                     splat_v3(0.0f)))));
@@ -1772,8 +1772,8 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 q_tile_3 = load_v3(q_tile + d * 16 + i);
                     store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_v3(min_v3(q_tile_3,
                         splat_v3(0.0f)))));
@@ -1807,12 +1807,10 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
             /* sum_from_state[e][i] = sum over f of state * q_tile */
             dot1_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 16; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -1822,8 +1820,8 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 k_tile_2_4 = load_v3(k_tile_2 + d * 16 + j);
                         store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
                             exp_v3(min_v3(k_tile_2_4, splat_v3(0.0f)))));
@@ -1919,8 +1917,8 @@ TARGET_v3 APART void linear_elu_decode_keys_alone_v3(const struct call *call, in
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_9 = load_v3(k_tile + d * 16 + j);
                 store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_9, k_tile_9 + 1.0f, exp_v3(min_v3(k_tile_9,
                     splat_v3(0.0f)))));
@@ -2059,8 +2057,8 @@ TARGET_v3 APART void linear_elu_decode_extend_keys_v3(const struct call *call, i
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
                 store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
                     splat_v3(0.0f)))));
@@ -2185,8 +2183,8 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 q_tile_5 = load_v3(q_tile + d * 16 + i);
                     store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_5, q_tile_5 + 1.0f, exp_v3(min_v3(q_tile_5,
                         splat_v3(0.0f)))));
@@ -2220,12 +2218,10 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
             /* sum_from_state[e][i] = sum over f of state * q_tile */
             dot1_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 16; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -2235,8 +2231,8 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 k_tile_2_6 = load_v3(k_tile_2 + d * 16 + j);
                         store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_6, k_tile_2_6 + 1.0f,
                             exp_v3(min_v3(k_tile_2_6, splat_v3(0.0f)))));
@@ -2756,8 +2752,8 @@ APART void linear_elu_decode_keys_any(const struct call *call, int64_t task, con
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
                 store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
                     splat_any(0.0f)))));
@@ -2858,8 +2854,8 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any q_tile_3 = load_any(q_tile + d * 16 + i);
                     store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_any(min_any(q_tile_3,
                         splat_any(0.0f)))));
@@ -2893,12 +2889,10 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
             /* sum_from_state[e][i] = sum over f of state * q_tile */
             dot1_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 16; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 16 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -2908,8 +2902,8 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any k_tile_2_4 = load_any(k_tile_2 + d * 16 + j);
                         store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
                             exp_any(min_any(k_tile_2_4, splat_any(0.0f)))));
@@ -3005,8 +2999,8 @@ APART void linear_elu_decode_keys_alone_any(const struct call *call, int64_t tas
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_9 = load_any(k_tile + d * 16 + j);
                 store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_9, k_tile_9 + 1.0f, exp_any(min_any(k_tile_9,
                     splat_any(0.0f)))));
@@ -3145,8 +3139,8 @@ APART void linear_elu_decode_extend_keys_any(const struct call *call, int64_t ta
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
                 store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
                     splat_any(0.0f)))));
@@ -3271,8 +3265,8 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any q_tile_5 = load_any(q_tile + d * 16 + i);
                     store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_5, q_tile_5 + 1.0f, exp_any(min_any(q_tile_5,
                         splat_any(0.0f)))));
@@ -3306,12 +3300,10 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
             /* sum_from_state[e][i] = sum over f of state * q_tile */
             dot1_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 16; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 16 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -3321,8 +3313,8 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any k_tile_2_6 = load_any(k_tile_2 + d * 16 + j);
                         store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_6, k_tile_2_6 + 1.0f,
                             exp_any(min_any(k_tile_2_6, splat_any(0.0f)))));

@@ -635,8 +635,8 @@ TARGET_v4 APART void linear_elu_gradients_keys_v4(const struct call *call, int64
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
                 store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
                     splat_v4(0.0f)))));
@@ -738,8 +738,8 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 q_tile_3 = load_v4(q_tile + d * 16 + i);
                     store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_v4(min_v4(q_tile_3,
                         splat_v4(0.0f)))));
@@ -765,8 +765,8 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
             /* sum_from_state[e][i] = sum over f of state * q_tile */
             dot1_v4(state + (chunk - chunk0) * 272, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t e = 0; e < 16; e++) {
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(sum + e * 16 + i, splat_v4(0.0f));
                     store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
                 }
@@ -778,8 +778,8 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 k_tile_2_4 = load_v4(k_tile_2 + d * 16 + j);
                         store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
                             exp_v4(min_v4(k_tile_2_4, splat_v4(0.0f)))));
@@ -881,8 +881,8 @@ TARGET_v4 APART void linear_elu_gradients_keys_alone_v4(const struct call *call,
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_10 = load_v4(k_tile + d * 16 + j);
                 store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_10, k_tile_10 + 1.0f, exp_v4(min_v4(k_tile_10,
                     splat_v4(0.0f)))));
@@ -1008,8 +1008,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_keys_v4(const struct call
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
                 store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
                     splat_v4(0.0f)))));
@@ -1088,8 +1088,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct c
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 q_tile_2 = load_v4(q_tile + d * 16 + i);
                     store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_2, q_tile_2 + 1.0f, exp_v4(min_v4(q_tile_2,
                         splat_v4(0.0f)))));
@@ -1119,8 +1119,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct c
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 k_tile_2_3 = load_v4(k_tile_2 + d * 16 + j);
                         store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_3, k_tile_2_3 + 1.0f,
                             exp_v4(min_v4(k_tile_2_3, splat_v4(0.0f)))));
@@ -1296,8 +1296,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_v4(const struct call *c
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
                 store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
                     splat_v4(0.0f)))));
@@ -1431,8 +1431,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
                 }
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(sum + d * 16 + i, splat_v4(0.0f));
                     store_v4(sum_compensation + d * 16 + i, splat_v4(0.0f));
                 }
@@ -1444,8 +1444,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 k_tile_2_5 = load_v4(k_tile_2 + d * 16 + j);
                         store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_5, k_tile_2_5 + 1.0f,
                             exp_v4(min_v4(k_tile_2_5, splat_v4(0.0f)))));
@@ -1490,8 +1490,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
             }
             /* q_tile = ((sum_from_state + query) + sum) * select(0.0f < q_tile, 1.0f, select(0.0f < q_tile,
                q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 q_tile_9 = load_v4(q_tile + d * 16 + i);
                     const mask_v4 t_10 = 0.0f < q_tile_9;
                     store_v4(q_tile + d * 16 + i, ((load_v4(sum_from_state + d * 16 + i) + load_v4(query + d * 16 + i))
@@ -1536,8 +1536,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_alone_v4(const struct c
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_11 = load_v4(k_tile + d * 16 + j);
                 store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v4(min_v4(k_tile_11,
                     splat_v4(0.0f)))));
@@ -1707,8 +1707,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_queries_v4(const struct c
                     row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
             }
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 q_tile_0 = load_v4(q_tile + d * 16 + i);
                     store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v4(min_v4(q_tile_0,
                         splat_v4(0.0f)))));
@@ -1843,8 +1843,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                 for (int64_t e = 0; e < 16; e++) v_tile[e * 16 + j] = 0;
         }
         /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 k_tile_4 = load_v4(k_tile + d * 16 + j);
                 store_v4(query_features + d * 16 + j, pick_v4(0.0f < k_tile_4, k_tile_4 + 1.0f, exp_v4(min_v4(k_tile_4,
                     splat_v4(0.0f)))));
@@ -1852,8 +1852,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
         }
         if (dv) {
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t e = 0; e < 16; e++) {
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(sum + e * 16 + j, splat_v4(0.0f));
                     store_v4(sum_compensation + e * 16 + j, splat_v4(0.0f));
                 }
@@ -1875,8 +1875,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                 }
             }
             /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(sum_2 + d * 16 + j, splat_v4(0.0f));
                     store_v4(sum_2_compensation + d * 16 + j, splat_v4(0.0f));
                 }
@@ -1911,8 +1911,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                     for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                         saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
                     /* q_tile_2 = select(0.0f < q_tile_2, q_tile_2 + 1.0f, exp(min(q_tile_2, 0.0f))) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const vec_v4 q_tile_2_5 = load_v4(q_tile_2 + d * 16 + i);
                             store_v4(q_tile_2 + d * 16 + i, pick_v4(0.0f < q_tile_2_5, q_tile_2_5 + 1.0f,
                                 exp_v4(min_v4(q_tile_2_5, splat_v4(0.0f)))));
@@ -2016,8 +2016,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
         }
         if (dk) {
             /* sum_2 = ((sum_from_state + query) + sum_2) * select(0.0f < k_tile, 1.0f, query_features) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(sum_2 + d * 16 + j, ((load_v4(sum_from_state + d * 16 + j) + load_v4(query + d * 16 + j)) +
                         load_v4(sum_2 + d * 16 + j)) * pick_v4(0.0f < load_v4(k_tile + d * 16 + j), splat_v4(1.0f),
                         load_v4(query_features + d * 16 + j)));
@@ -2026,8 +2026,8 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
         }
         if (dv) {
             /* sum = sum + sum_from_state_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t e = 0; e < 16; e++) {
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(sum + e * 16 + j, load_v4(sum + e * 16 + j) + load_v4(sum_from_state_2 + e * 16 + j));
                 }
             }
@@ -2529,8 +2529,8 @@ TARGET_v3 APART void linear_elu_gradients_keys_v3(const struct call *call, int64
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
                 store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
                     splat_v3(0.0f)))));
@@ -2634,8 +2634,8 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 q_tile_3 = load_v3(q_tile + d * 16 + i);
                     store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_v3(min_v3(q_tile_3,
                         splat_v3(0.0f)))));
@@ -2669,12 +2669,10 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
             /* sum_from_state[e][i] = sum over f of state * q_tile */
             dot1_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 16; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -2684,8 +2682,8 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 k_tile_2_4 = load_v3(k_tile_2 + d * 16 + j);
                         store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
                             exp_v3(min_v3(k_tile_2_4, splat_v3(0.0f)))));
@@ -2794,8 +2792,8 @@ TARGET_v3 APART void linear_elu_gradients_keys_alone_v3(const struct call *call,
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_10 = load_v3(k_tile + d * 16 + j);
                 store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_10, k_tile_10 + 1.0f, exp_v3(min_v3(k_tile_10,
                     splat_v3(0.0f)))));
@@ -2921,8 +2919,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_keys_v3(const struct call
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
                 store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
                     splat_v3(0.0f)))));
@@ -3001,8 +2999,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct c
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 q_tile_2 = load_v3(q_tile + d * 16 + i);
                     store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_2, q_tile_2 + 1.0f, exp_v3(min_v3(q_tile_2,
                         splat_v3(0.0f)))));
@@ -3040,8 +3038,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct c
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 k_tile_2_3 = load_v3(k_tile_2 + d * 16 + j);
                         store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_3, k_tile_2_3 + 1.0f,
                             exp_v3(min_v3(k_tile_2_3, splat_v3(0.0f)))));
@@ -3233,8 +3231,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_v3(const struct call *c
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
                 store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
                     splat_v3(0.0f)))));
@@ -3370,12 +3368,10 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
                 }
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t d = 0; d < 16; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + d * 16 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + d * 16 + i, splat_v3(0.0f));
-                    }
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + d * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + d * 16 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -3385,8 +3381,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 k_tile_2_5 = load_v3(k_tile_2 + d * 16 + j);
                         store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_5, k_tile_2_5 + 1.0f,
                             exp_v3(min_v3(k_tile_2_5, splat_v3(0.0f)))));
@@ -3431,8 +3427,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
             }
             /* q_tile = ((sum_from_state + query) + sum) * select(0.0f < q_tile, 1.0f, select(0.0f < q_tile,
                q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 q_tile_9 = load_v3(q_tile + d * 16 + i);
                     const mask_v3 t_10 = 0.0f < q_tile_9;
                     store_v3(q_tile + d * 16 + i, ((load_v3(sum_from_state + d * 16 + i) + load_v3(query + d * 16 + i))
@@ -3477,8 +3473,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_alone_v3(const struct c
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_11 = load_v3(k_tile + d * 16 + j);
                 store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v3(min_v3(k_tile_11,
                     splat_v3(0.0f)))));
@@ -3652,8 +3648,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_queries_v3(const struct c
                     row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
             }
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
                     store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v3(min_v3(q_tile_0,
                         splat_v3(0.0f)))));
@@ -3792,8 +3788,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                 for (int64_t e = 0; e < 16; e++) v_tile[e * 16 + j] = 0;
         }
         /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 k_tile_4 = load_v3(k_tile + d * 16 + j);
                 store_v3(query_features + d * 16 + j, pick_v3(0.0f < k_tile_4, k_tile_4 + 1.0f, exp_v3(min_v3(k_tile_4,
                     splat_v3(0.0f)))));
@@ -3801,12 +3797,10 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
         }
         if (dv) {
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t e = 0; e < 16; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(sum + e * 16 + j, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 16 + j, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(sum + e * 16 + j, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -3828,12 +3822,10 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                 }
             }
             /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t d = 0; d < 16; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(sum_2 + d * 16 + j, splat_v3(0.0f));
-                        store_v3(sum_2_compensation + d * 16 + j, splat_v3(0.0f));
-                    }
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(sum_2 + d * 16 + j, splat_v3(0.0f));
+                    store_v3(sum_2_compensation + d * 16 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -3866,8 +3858,8 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                     for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                         saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
                     /* q_tile_2 = select(0.0f < q_tile_2, q_tile_2 + 1.0f, exp(min(q_tile_2, 0.0f))) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const vec_v3 q_tile_2_5 = load_v3(q_tile_2 + d * 16 + i);
                             store_v3(q_tile_2 + d * 16 + i, pick_v3(0.0f < q_tile_2_5, q_tile_2_5 + 1.0f,
                                 exp_v3(min_v3(q_tile_2_5, splat_v3(0.0f)))));
@@ -3973,23 +3965,19 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
         }
         if (dk) {
             /* sum_2 = ((sum_from_state + query) + sum_2) * select(0.0f < k_tile, 1.0f, query_features) */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t d = 0; d < 16; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(sum_2 + d * 16 + j, ((load_v3(sum_from_state + d * 16 + j) + load_v3(query + d * 16 +
-                            j)) + load_v3(sum_2 + d * 16 + j)) * pick_v3(0.0f < load_v3(k_tile + d * 16 + j),
-                            splat_v3(1.0f), load_v3(query_features + d * 16 + j)));
-                    }
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(sum_2 + d * 16 + j, ((load_v3(sum_from_state + d * 16 + j) + load_v3(query + d * 16 + j)) +
+                        load_v3(sum_2 + d * 16 + j)) * pick_v3(0.0f < load_v3(k_tile + d * 16 + j), splat_v3(1.0f),
+                        load_v3(query_features + d * 16 + j)));
                 }
             }
         }
         if (dv) {
             /* sum = sum + sum_from_state_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t e = 0; e < 16; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(sum + e * 16 + j, load_v3(sum + e * 16 + j) + load_v3(sum_from_state_2 + e * 16 + j));
-                    }
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(sum + e * 16 + j, load_v3(sum + e * 16 + j) + load_v3(sum_from_state_2 + e * 16 + j));
                 }
             }
         }
@@ -4476,8 +4464,8 @@ APART void linear_elu_gradients_keys_any(const struct call *call, int64_t task, 
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
                 store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
                     splat_any(0.0f)))));
@@ -4581,8 +4569,8 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any q_tile_3 = load_any(q_tile + d * 16 + i);
                     store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_any(min_any(q_tile_3,
                         splat_any(0.0f)))));
@@ -4616,12 +4604,10 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
             /* sum_from_state[e][i] = sum over f of state * q_tile */
             dot1_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 16; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 16 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -4631,8 +4617,8 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any k_tile_2_4 = load_any(k_tile_2 + d * 16 + j);
                         store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
                             exp_any(min_any(k_tile_2_4, splat_any(0.0f)))));
@@ -4741,8 +4727,8 @@ APART void linear_elu_gradients_keys_alone_any(const struct call *call, int64_t 
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_10 = load_any(k_tile + d * 16 + j);
                 store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_10, k_tile_10 + 1.0f, exp_any(min_any(k_tile_10,
                     splat_any(0.0f)))));
@@ -4868,8 +4854,8 @@ APART void linear_elu_gradients_linear_saved_keys_any(const struct call *call, i
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
                 store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
                     splat_any(0.0f)))));
@@ -4948,8 +4934,8 @@ APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any q_tile_2 = load_any(q_tile + d * 16 + i);
                     store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_2, q_tile_2 + 1.0f, exp_any(min_any(q_tile_2,
                         splat_any(0.0f)))));
@@ -4987,8 +4973,8 @@ APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any k_tile_2_3 = load_any(k_tile_2 + d * 16 + j);
                         store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_3, k_tile_2_3 + 1.0f,
                             exp_any(min_any(k_tile_2_3, splat_any(0.0f)))));
@@ -5179,8 +5165,8 @@ APART void linear_elu_gradients_linear_dq_keys_any(const struct call *call, int6
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
                 store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
                     splat_any(0.0f)))));
@@ -5316,12 +5302,10 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
                 }
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t d = 0; d < 16; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + d * 16 + i, splat_any(0.0f));
-                        store_any(sum_compensation + d * 16 + i, splat_any(0.0f));
-                    }
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + d * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + d * 16 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -5331,8 +5315,8 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t d = 0; d < 16; d++) {
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any k_tile_2_5 = load_any(k_tile_2 + d * 16 + j);
                         store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_5, k_tile_2_5 + 1.0f,
                             exp_any(min_any(k_tile_2_5, splat_any(0.0f)))));
@@ -5377,8 +5361,8 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
             }
             /* q_tile = ((sum_from_state + query) + sum) * select(0.0f < q_tile, 1.0f, select(0.0f < q_tile,
                q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any q_tile_9 = load_any(q_tile + d * 16 + i);
                     const mask_any t_10 = 0.0f < q_tile_9;
                     store_any(q_tile + d * 16 + i, ((load_any(sum_from_state + d * 16 + i) + load_any(query + d * 16 +
@@ -5423,8 +5407,8 @@ APART void linear_elu_gradients_linear_dq_keys_alone_any(const struct call *call
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_11 = load_any(k_tile + d * 16 + j);
                 store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_any(min_any(k_tile_11,
                     splat_any(0.0f)))));
@@ -5598,8 +5582,8 @@ APART void linear_elu_gradients_linear_dk_dv_queries_any(const struct call *call
                     row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
             }
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t d = 0; d < 16; d++) {
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
                     store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_any(min_any(q_tile_0,
                         splat_any(0.0f)))));
@@ -5738,8 +5722,8 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                 for (int64_t e = 0; e < 16; e++) v_tile[e * 16 + j] = 0;
         }
         /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t d = 0; d < 16; d++) {
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any k_tile_4 = load_any(k_tile + d * 16 + j);
                 store_any(query_features + d * 16 + j, pick_any(0.0f < k_tile_4, k_tile_4 + 1.0f,
                     exp_any(min_any(k_tile_4, splat_any(0.0f)))));
@@ -5747,12 +5731,10 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
         }
         if (dv) {
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t e = 0; e < 16; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(sum + e * 16 + j, splat_any(0.0f));
-                        store_any(sum_compensation + e * 16 + j, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(sum + e * 16 + j, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + j, splat_any(0.0f));
                 }
             }
         }
@@ -5774,12 +5756,10 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                 }
             }
             /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t d = 0; d < 16; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(sum_2 + d * 16 + j, splat_any(0.0f));
-                        store_any(sum_2_compensation + d * 16 + j, splat_any(0.0f));
-                    }
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(sum_2 + d * 16 + j, splat_any(0.0f));
+                    store_any(sum_2_compensation + d * 16 + j, splat_any(0.0f));
                 }
             }
         }
@@ -5812,8 +5792,8 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                     for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                         saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
                     /* q_tile_2 = select(0.0f < q_tile_2, q_tile_2 + 1.0f, exp(min(q_tile_2, 0.0f))) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const vec_any q_tile_2_5 = load_any(q_tile_2 + d * 16 + i);
                             store_any(q_tile_2 + d * 16 + i, pick_any(0.0f < q_tile_2_5, q_tile_2_5 + 1.0f,
                                 exp_any(min_any(q_tile_2_5, splat_any(0.0f)))));
@@ -5919,24 +5899,19 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
         }
         if (dk) {
             /* sum_2 = ((sum_from_state + query) + sum_2) * select(0.0f < k_tile, 1.0f, query_features) */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t d = 0; d < 16; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(sum_2 + d * 16 + j, ((load_any(sum_from_state + d * 16 + j) + load_any(query + d * 16
-                            + j)) + load_any(sum_2 + d * 16 + j)) * pick_any(0.0f < load_any(k_tile + d * 16 + j),
-                            splat_any(1.0f), load_any(query_features + d * 16 + j)));
-                    }
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(sum_2 + d * 16 + j, ((load_any(sum_from_state + d * 16 + j) + load_any(query + d * 16 +
+                        j)) + load_any(sum_2 + d * 16 + j)) * pick_any(0.0f < load_any(k_tile + d * 16 + j),
+                        splat_any(1.0f), load_any(query_features + d * 16 + j)));
                 }
             }
         }
         if (dv) {
             /* sum = sum + sum_from_state_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t e = 0; e < 16; e++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(sum + e * 16 + j, load_any(sum + e * 16 + j) + load_any(sum_from_state_2 + e * 16 +
-                            j));
-                    }
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(sum + e * 16 + j, load_any(sum + e * 16 + j) + load_any(sum_from_state_2 + e * 16 + j));
                 }
             }
         }

@@ -584,12 +584,10 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -770,12 +768,10 @@ TARGET_v4 APART void linear_taylor_keys_v4(const struct call *call, int64_t task
             }
         }
         /* key_features = select(f < 64, k_tile, 1.0f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t f = 0; f < 65; f++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_features + f * 144 + j, (f < 64) ? load_v4(k_tile + min(f,
-                        63) * 144 + j) : splat_v4(1.0f));
-                }
+        for (int64_t f = 0; f < 65; f++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_features + f * 144 + j, (f < 64) ? load_v4(k_tile + min(f,
+                    63) * 144 + j) : splat_v4(1.0f));
             }
         }
         /* state_sum += key_features */
@@ -1097,11 +1093,9 @@ TARGET_v4 APART void linear_taylor_few_keys_v4(const struct call *call, int64_t 
         /* score[r][j] = sum over d of query * k_tile */
         dot4_v4(round_up(j1 - j0, 16), rows, query, k_tile, score);
         /* score = score + 1.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) + 1.0f);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) + 1.0f);
             }
         }
         /* state_sum += score */
@@ -1639,12 +1633,10 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1825,12 +1817,10 @@ TARGET_v3 APART void linear_taylor_keys_v3(const struct call *call, int64_t task
             }
         }
         /* key_features = select(f < 64, k_tile, 1.0f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t f = 0; f < 65; f++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_features + f * 144 + j, (f < 64) ? load_v3(k_tile + min(f,
-                        63) * 144 + j) : splat_v3(1.0f));
-                }
+        for (int64_t f = 0; f < 65; f++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_features + f * 144 + j, (f < 64) ? load_v3(k_tile + min(f,
+                    63) * 144 + j) : splat_v3(1.0f));
             }
         }
         /* state_sum += key_features */
@@ -2152,11 +2142,9 @@ TARGET_v3 APART void linear_taylor_few_keys_v3(const struct call *call, int64_t 
         /* score[r][j] = sum over d of query * k_tile */
         dot4_v3(round_up(j1 - j0, 8), rows, query, k_tile, score);
         /* score = score + 1.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) + 1.0f);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) + 1.0f);
             }
         }
         /* state_sum += score */
@@ -2683,12 +2671,10 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -2868,12 +2854,10 @@ APART void linear_taylor_keys_any(const struct call *call, int64_t task, const s
             }
         }
         /* key_features = select(f < 64, k_tile, 1.0f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t f = 0; f < 65; f++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_features + f * 144 + j, (f < 64) ? load_any(k_tile + min(f,
-                        63) * 144 + j) : splat_any(1.0f));
-                }
+        for (int64_t f = 0; f < 65; f++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_features + f * 144 + j, (f < 64) ? load_any(k_tile + min(f,
+                    63) * 144 + j) : splat_any(1.0f));
             }
         }
         /* state_sum += key_features */
@@ -3192,11 +3176,9 @@ APART void linear_taylor_few_keys_any(const struct call *call, int64_t task, con
         /* score[r][j] = sum over d of query * k_tile */
         dot4_any(round_up(j1 - j0, 4), rows, query, k_tile, score);
         /* score = score + 1.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(score + r * 144 + j, load_any(score + r * 144 + j) + 1.0f);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(score + r * 144 + j, load_any(score + r * 144 + j) + 1.0f);
             }
         }
         /* state_sum += score */

@@ -685,12 +685,9 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
         dot0_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2);
         /* query = (query_g1 * query_g2) * 0.25f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query + r * 32 + i, (load_v4(query_g1 + r * 32 + i) * load_v4(query_g2 + r * 32 + i)) *
-                        0.25f);
-                }
+        for (int64_t r = 0; r < 16; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + r * 32 + i, (load_v4(query_g1 + r * 32 + i) * load_v4(query_g2 + r * 32 + i)) * 0.25f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -699,12 +696,10 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -720,12 +715,9 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot1_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_g1 + r * 96 + j, (load_v4(key_g1 + r * 96 + j) * load_v4(key_g2 + r * 96 + j)) *
-                        0.25f);
-                }
+        for (int64_t r = 0; r < 16; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 96 + j, (load_v4(key_g1 + r * 96 + j) * load_v4(key_g2 + r * 96 + j)) * 0.25f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -888,21 +880,16 @@ TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, in
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot5_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
-                        0.25f);
-                }
+        for (int64_t r = 0; r < 16; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) * 0.25f);
             }
         }
         /* key_features_2 = key_g1 * key_g1 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t f = 0; f < 136; f++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_features_2 + f * 64 + j, load_v4(key_g1 + (f % 16) * 64 + j) * load_v4(key_g1 + (((f %
-                        16) + (f / 16)) % 16) * 64 + j));
-                }
+        for (int64_t f = 0; f < 136; f++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_features_2 + f * 64 + j, load_v4(key_g1 + (f % 16) * 64 + j) * load_v4(key_g1 + (((f % 16)
+                    + (f / 16)) % 16) * 64 + j));
             }
         }
         /* state_sum += key_features_2 */
@@ -1038,12 +1025,10 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
             dot5_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.25f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t r = 0; r < 16; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 +
-                            i)) * 0.25f);
-                    }
+            for (int64_t r = 0; r < 16; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 + i)) *
+                        0.25f);
                 }
             }
             /* row_sum_from_state = 0.0f */
@@ -1083,12 +1068,10 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
             /* sum_from_state[e][i] = sum over f of state * query */
             dot7_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 8848, query, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -1102,12 +1085,10 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                 /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
                 dot5_v4(round_up(j1 - j0, 16), sketch_g2, k_tile_2, key_g2_2);
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.25f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    for (int64_t r = 0; r < 16; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(key_g1_2 + r * 64 + j, (load_v4(key_g1_2 + r * 64 + j) * load_v4(key_g2_2 + r * 64
-                                + j)) * 0.25f);
-                        }
+                for (int64_t r = 0; r < 16; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_g1_2 + r * 64 + j, (load_v4(key_g1_2 + r * 64 + j) * load_v4(key_g2_2 + r * 64 +
+                            j)) * 0.25f);
                     }
                 }
                 /* score[j][i] = sum over r of key_g1_2 * query_g1 */
@@ -1325,23 +1306,18 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot11_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_g1 + r * 144 + j, (load_v4(key_g1 + r * 144 + j) * load_v4(key_g2 + r * 144 + j)) *
-                        0.25f);
-                }
+        for (int64_t r = 0; r < 16; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 144 + j, (load_v4(key_g1 + r * 144 + j) * load_v4(key_g2 + r * 144 + j)) * 0.25f);
             }
         }
         /* score[r_q][j] = sum over r of query * key_g1 */
         dot12_v4(round_up(j1 - j0, 16), rows, query, key_g1, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    const vec_v4 score_0 = load_v4(score + r_q * 144 + j);
-                    store_v4(score + r_q * 144 + j, score_0 * score_0);
-                }
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 score_0 = load_v4(score + r_q * 144 + j);
+                store_v4(score + r_q * 144 + j, score_0 * score_0);
             }
         }
         if ((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1, 64) - 1985)) || (min(query_start + 1,
@@ -2017,12 +1993,9 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
         dot0_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2);
         /* query = (query_g1 * query_g2) * 0.25f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query + r * 16 + i, (load_v3(query_g1 + r * 16 + i) * load_v3(query_g2 + r * 16 + i)) *
-                        0.25f);
-                }
+        for (int64_t r = 0; r < 16; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + r * 16 + i, (load_v3(query_g1 + r * 16 + i) * load_v3(query_g2 + r * 16 + i)) * 0.25f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2031,12 +2004,10 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -2052,12 +2023,9 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot1_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 96 + j, (load_v3(key_g1 + r * 96 + j) * load_v3(key_g2 + r * 96 + j)) *
-                        0.25f);
-                }
+        for (int64_t r = 0; r < 16; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 96 + j, (load_v3(key_g1 + r * 96 + j) * load_v3(key_g2 + r * 96 + j)) * 0.25f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -2220,21 +2188,16 @@ TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, in
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot5_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
-                        0.25f);
-                }
+        for (int64_t r = 0; r < 16; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) * 0.25f);
             }
         }
         /* key_features_2 = key_g1 * key_g1 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t f = 0; f < 136; f++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_features_2 + f * 64 + j, load_v3(key_g1 + (f % 16) * 64 + j) * load_v3(key_g1 + (((f %
-                        16) + (f / 16)) % 16) * 64 + j));
-                }
+        for (int64_t f = 0; f < 136; f++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_features_2 + f * 64 + j, load_v3(key_g1 + (f % 16) * 64 + j) * load_v3(key_g1 + (((f % 16)
+                    + (f / 16)) % 16) * 64 + j));
             }
         }
         /* state_sum += key_features_2 */
@@ -2370,12 +2333,10 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
             dot5_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.25f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 16; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 +
-                            i)) * 0.25f);
-                    }
+            for (int64_t r = 0; r < 16; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 + i)) *
+                        0.25f);
                 }
             }
             /* row_sum_from_state = 0.0f */
@@ -2415,12 +2376,10 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
             /* sum_from_state[e][i] = sum over f of state * query */
             dot7_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 8848, query, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -2434,12 +2393,10 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                 /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
                 dot5_v3(round_up(j1 - j0, 8), sketch_g2, k_tile_2, key_g2_2);
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.25f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    for (int64_t r = 0; r < 16; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(key_g1_2 + r * 64 + j, (load_v3(key_g1_2 + r * 64 + j) * load_v3(key_g2_2 + r * 64
-                                + j)) * 0.25f);
-                        }
+                for (int64_t r = 0; r < 16; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_g1_2 + r * 64 + j, (load_v3(key_g1_2 + r * 64 + j) * load_v3(key_g2_2 + r * 64 +
+                            j)) * 0.25f);
                     }
                 }
                 /* score[j][i] = sum over r of key_g1_2 * query_g1 */
@@ -2657,23 +2614,18 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot11_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 144 + j, (load_v3(key_g1 + r * 144 + j) * load_v3(key_g2 + r * 144 + j)) *
-                        0.25f);
-                }
+        for (int64_t r = 0; r < 16; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 144 + j, (load_v3(key_g1 + r * 144 + j) * load_v3(key_g2 + r * 144 + j)) * 0.25f);
             }
         }
         /* score[r_q][j] = sum over r of query * key_g1 */
         dot12_v3(round_up(j1 - j0, 8), rows, query, key_g1, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 score_0 = load_v3(score + r_q * 144 + j);
-                    store_v3(score + r_q * 144 + j, score_0 * score_0);
-                }
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 score_0 = load_v3(score + r_q * 144 + j);
+                store_v3(score + r_q * 144 + j, score_0 * score_0);
             }
         }
         if ((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1, 64) - 1985)) || (min(query_start + 1,
@@ -3337,12 +3289,10 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
         dot0_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2);
         /* query = (query_g1 * query_g2) * 0.25f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query + r * 16 + i, (load_any(query_g1 + r * 16 + i) * load_any(query_g2 + r * 16 + i)) *
-                        0.25f);
-                }
+        for (int64_t r = 0; r < 16; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + r * 16 + i, (load_any(query_g1 + r * 16 + i) * load_any(query_g2 + r * 16 + i)) *
+                    0.25f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3351,12 +3301,10 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -3372,12 +3320,9 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot1_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 96 + j, (load_any(key_g1 + r * 96 + j) * load_any(key_g2 + r * 96 + j)) *
-                        0.25f);
-                }
+        for (int64_t r = 0; r < 16; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 96 + j, (load_any(key_g1 + r * 96 + j) * load_any(key_g2 + r * 96 + j)) * 0.25f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -3540,21 +3485,16 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot5_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
-                        0.25f);
-                }
+        for (int64_t r = 0; r < 16; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) * 0.25f);
             }
         }
         /* key_features_2 = key_g1 * key_g1 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t f = 0; f < 136; f++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_features_2 + f * 64 + j, load_any(key_g1 + (f % 16) * 64 + j) * load_any(key_g1 + (((f
-                        % 16) + (f / 16)) % 16) * 64 + j));
-                }
+        for (int64_t f = 0; f < 136; f++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_features_2 + f * 64 + j, load_any(key_g1 + (f % 16) * 64 + j) * load_any(key_g1 + (((f %
+                    16) + (f / 16)) % 16) * 64 + j));
             }
         }
         /* state_sum += key_features_2 */
@@ -3690,12 +3630,10 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
             dot5_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.25f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 16; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 +
-                            i)) * 0.25f);
-                    }
+            for (int64_t r = 0; r < 16; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 + i))
+                        * 0.25f);
                 }
             }
             /* row_sum_from_state = 0.0f */
@@ -3735,12 +3673,10 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
             /* sum_from_state[e][i] = sum over f of state * query */
             dot7_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 8848, query, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -3754,12 +3690,10 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
                 dot5_any(round_up(j1 - j0, 4), sketch_g2, k_tile_2, key_g2_2);
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.25f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    for (int64_t r = 0; r < 16; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(key_g1_2 + r * 64 + j, (load_any(key_g1_2 + r * 64 + j) * load_any(key_g2_2 + r *
-                                64 + j)) * 0.25f);
-                        }
+                for (int64_t r = 0; r < 16; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_g1_2 + r * 64 + j, (load_any(key_g1_2 + r * 64 + j) * load_any(key_g2_2 + r * 64 +
+                            j)) * 0.25f);
                     }
                 }
                 /* score[j][i] = sum over r of key_g1_2 * query_g1 */
@@ -3977,23 +3911,19 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot11_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.25f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 144 + j, (load_any(key_g1 + r * 144 + j) * load_any(key_g2 + r * 144 + j)) *
-                        0.25f);
-                }
+        for (int64_t r = 0; r < 16; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 144 + j, (load_any(key_g1 + r * 144 + j) * load_any(key_g2 + r * 144 + j)) *
+                    0.25f);
             }
         }
         /* score[r_q][j] = sum over r of query * key_g1 */
         dot12_any(round_up(j1 - j0, 4), rows, query, key_g1, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any score_0 = load_any(score + r_q * 144 + j);
-                    store_any(score + r_q * 144 + j, score_0 * score_0);
-                }
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any score_0 = load_any(score + r_q * 144 + j);
+                store_any(score + r_q * 144 + j, score_0 * score_0);
             }
         }
         if ((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1, 64) - 1985)) || (min(query_start + 1,

@@ -675,11 +675,9 @@ TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsig
     /* query_w[c][i] = sum over d of compatibility_w * q_tile */
     dot0_v4(round_up(i1 - i0, 16), compatibility_w, q_tile, query_w);
     /* query_w = query_w * 1.442695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t c = 0; c < 64; c++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(query_w + c * 64 + i, load_v4(query_w + c * 64 + i) * 1.442695f);
-            }
+    for (int64_t c = 0; c < 64; c++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_w + c * 64 + i, load_v4(query_w + c * 64 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -689,12 +687,10 @@ TARGET_v4 static void luong_rows_v4(const struct call *call, int64_t task, unsig
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
@@ -1559,11 +1555,9 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
     /* query_w[c][i] = sum over d of compatibility_w * q_tile */
     dot0_v3(round_up(i1 - i0, 8), compatibility_w, q_tile, query_w);
     /* query_w = query_w * 1.442695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t c = 0; c < 64; c++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(query_w + c * 64 + i, load_v3(query_w + c * 64 + i) * 1.442695f);
-            }
+    for (int64_t c = 0; c < 64; c++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_w + c * 64 + i, load_v3(query_w + c * 64 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1573,12 +1567,10 @@ TARGET_v3 static void luong_rows_v3(const struct call *call, int64_t task, unsig
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
@@ -2432,11 +2424,9 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
     /* query_w[c][i] = sum over d of compatibility_w * q_tile */
     dot0_any(round_up(i1 - i0, 4), compatibility_w, q_tile, query_w);
     /* query_w = query_w * 1.442695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t c = 0; c < 64; c++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(query_w + c * 64 + i, load_any(query_w + c * 64 + i) * 1.442695f);
-            }
+    for (int64_t c = 0; c < 64; c++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_w + c * 64 + i, load_any(query_w + c * 64 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2446,12 +2436,10 @@ static void luong_rows_any(const struct call *call, int64_t task, unsigned char 
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {

@@ -777,12 +777,10 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
     /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
     dot0_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2);
     /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(query_g1 + r * 272 + i, (load_v4(query_g1 + r * 272 + i) * load_v4(query_g2 + r * 272 + i)) *
-                    0.176776695f);
-            }
+    for (int64_t r = 0; r < 32; r++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_g1 + r * 272 + i, (load_v4(query_g1 + r * 272 + i) * load_v4(query_g2 + r * 272 + i)) *
+                0.176776695f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -791,12 +789,10 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 272 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
         }
     }
     const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1, n_k - 1) + 1);
@@ -856,12 +852,10 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot1_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_g1 + r * 144 + j, (load_v4(key_g1 + r * 144 + j) * load_v4(key_g2 + r * 144 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 144 + j, (load_v4(key_g1 + r * 144 + j) * load_v4(key_g2 + r * 144 + j)) *
+                    0.176776695f);
             }
         }
         /* score[j][i] = sum over r of key_g1 * query_g1 */
@@ -1066,12 +1060,10 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot6_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
+                    0.176776695f);
             }
         }
         /* key_features_3 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), v, 0.0f) */
@@ -1264,12 +1256,10 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
             dot6_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t r = 0; r < 32; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 +
-                            i)) * 0.176776695f);
-                    }
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 + i)) *
+                        0.176776695f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1279,11 +1269,9 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -1319,12 +1307,10 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -1704,12 +1690,10 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot12_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_g1 + r * 144 + j, (load_v4(key_g1 + r * 144 + j) * load_v4(key_g2 + r * 144 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 144 + j, (load_v4(key_g1 + r * 144 + j) * load_v4(key_g2 + r * 144 + j)) *
+                    0.176776695f);
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
@@ -2448,12 +2432,10 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
     /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
     dot0_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2);
     /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(query_g1 + r * 272 + i, (load_v3(query_g1 + r * 272 + i) * load_v3(query_g2 + r * 272 + i)) *
-                    0.176776695f);
-            }
+    for (int64_t r = 0; r < 32; r++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_g1 + r * 272 + i, (load_v3(query_g1 + r * 272 + i) * load_v3(query_g2 + r * 272 + i)) *
+                0.176776695f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2462,12 +2444,10 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 272 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
         }
     }
     const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1, n_k - 1) + 1);
@@ -2527,12 +2507,10 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot1_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 144 + j, (load_v3(key_g1 + r * 144 + j) * load_v3(key_g2 + r * 144 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 144 + j, (load_v3(key_g1 + r * 144 + j) * load_v3(key_g2 + r * 144 + j)) *
+                    0.176776695f);
             }
         }
         /* score[j][i] = sum over r of key_g1 * query_g1 */
@@ -2737,12 +2715,10 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot6_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
+                    0.176776695f);
             }
         }
         /* key_features_3 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), v, 0.0f) */
@@ -2935,12 +2911,10 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
             dot6_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 32; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 +
-                            i)) * 0.176776695f);
-                    }
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 + i)) *
+                        0.176776695f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2950,11 +2924,9 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -2990,12 +2962,10 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -3375,12 +3345,10 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot1_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 144 + j, (load_v3(key_g1 + r * 144 + j) * load_v3(key_g2 + r * 144 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 144 + j, (load_v3(key_g1 + r * 144 + j) * load_v3(key_g2 + r * 144 + j)) *
+                    0.176776695f);
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
@@ -4102,12 +4070,10 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
     /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
     dot0_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2);
     /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(query_g1 + r * 144 + i, (load_any(query_g1 + r * 144 + i) * load_any(query_g2 + r * 144 + i))
-                    * 0.176776695f);
-            }
+    for (int64_t r = 0; r < 32; r++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_g1 + r * 144 + i, (load_any(query_g1 + r * 144 + i) * load_any(query_g2 + r * 144 + i)) *
+                0.176776695f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4116,12 +4082,10 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 144 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
         }
     }
     const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1, n_k - 1) + 1);
@@ -4181,12 +4145,10 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot0_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 144 + j, (load_any(key_g1 + r * 144 + j) * load_any(key_g2 + r * 144 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 144 + j, (load_any(key_g1 + r * 144 + j) * load_any(key_g2 + r * 144 + j)) *
+                    0.176776695f);
             }
         }
         /* score[j][i] = sum over r of key_g1 * query_g1 */
@@ -4391,12 +4353,10 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot5_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
+                    0.176776695f);
             }
         }
         /* key_features_3 = select(id(document, b, j) == id(document, b, min((chunk + 1) * 256, n_k) + -1), v, 0.0f) */
@@ -4589,12 +4549,10 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
             dot5_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 32; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 +
-                            i)) * 0.176776695f);
-                    }
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 + i))
+                        * 0.176776695f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4604,11 +4562,9 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -4644,12 +4600,10 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -5029,12 +4983,10 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot0_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 144 + j, (load_any(key_g1 + r * 144 + j) * load_any(key_g2 + r * 144 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 144 + j, (load_any(key_g1 + r * 144 + j) * load_any(key_g2 + r * 144 + j)) *
+                    0.176776695f);
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */

@@ -727,11 +727,9 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
         /* q_tile = q_tile * 1.442695f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(q_tile + d * 32 + i, load_v4(q_tile + d * 32 + i) * 1.442695f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(q_tile + d * 32 + i, load_v4(q_tile + d * 32 + i) * 1.442695f);
             }
         }
         /* query_w[c][i] = sum over d of features_w * q_tile */
@@ -767,12 +765,10 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                 }
             }
         }
@@ -824,11 +820,9 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* weight = -FLT_MAX */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(weight + j * 32 + i, splat_v4(-FLT_MAX));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(weight + j * 32 + i, splat_v4(-FLT_MAX));
                 }
             }
             /* weight max= query_3 + key_2 */
@@ -881,11 +875,9 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
                 store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
             }
             /* weight_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(weight_2 + j * 32 + i, splat_v4(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(weight_2 + j * 32 + i, splat_v4(0.0f));
                 }
             }
             /* weight_2 += exp2((query_3 + key_2) - row_max) */
@@ -906,11 +898,9 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
                 }
             }
             /* weight_2 = weight_2 * 0.00390625f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(weight_2 + j * 32 + i, load_v4(weight_2 + j * 32 + i) * 0.00390625f);
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(weight_2 + j * 32 + i, load_v4(weight_2 + j * 32 + i) * 0.00390625f);
                 }
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -1246,8 +1236,8 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in);
             }
             /* q_tile = q_tile * 1.442695f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t d = 0; d < 64; d++) {
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(q_tile + d * 16 + i, load_v4(q_tile + d * 16 + i) * 1.442695f);
                 }
             }
@@ -1314,8 +1304,8 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
             /* sum_from_state[e][i] = sum over f of state * query_6 */
             dot6_v4(state + (chunk - chunk0) * 16928, query_6, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t e = 0; e < 64; e++) {
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(sum + e * 16 + i, splat_v4(0.0f));
                     store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
                 }
@@ -1351,8 +1341,8 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     }
                 }
                 /* weight = -FLT_MAX */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
                         store_v4(weight + j * 16 + i, splat_v4(-FLT_MAX));
                     }
                 }
@@ -1399,8 +1389,8 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
                 }
                 /* weight_2 = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
                         store_v4(weight_2 + j * 16 + i, splat_v4(0.0f));
                     }
                 }
@@ -1422,8 +1412,8 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     }
                 }
                 /* weight_2 = weight_2 * 0.00390625f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
                         store_v4(weight_2 + j * 16 + i, load_v4(weight_2 + j * 16 + i) * 0.00390625f);
                     }
                 }
@@ -1688,11 +1678,9 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
             }
         }
         /* weight = -FLT_MAX */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(weight + r * 144 + j, splat_v4(-FLT_MAX));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(weight + r * 144 + j, splat_v4(-FLT_MAX));
             }
         }
         /* weight max= query_3 + key_2 */
@@ -1735,11 +1723,9 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
             store_v4(old_max + r, exp2_v4(load_v4(old_max + r) - load_v4(state_max + (chunk - chunk0) * 4224 + r)));
         }
         /* weight_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(weight_2 + r * 144 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(weight_2 + r * 144 + j, splat_v4(0.0f));
             }
         }
         /* weight_2 += exp2((query_3 + key_2) - state_max) */
@@ -1760,11 +1746,9 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
             }
         }
         /* weight_2 = weight_2 * 0.00390625f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(weight_2 + r * 144 + j, load_v4(weight_2 + r * 144 + j) * 0.00390625f);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(weight_2 + r * 144 + j, load_v4(weight_2 + r * 144 + j) * 0.00390625f);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -2478,11 +2462,9 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
         /* q_tile = q_tile * 1.442695f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(q_tile + d * 16 + i, load_v3(q_tile + d * 16 + i) * 1.442695f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(q_tile + d * 16 + i, load_v3(q_tile + d * 16 + i) * 1.442695f);
             }
         }
         /* query_w[c][i] = sum over d of features_w * q_tile */
@@ -2518,12 +2500,10 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                 }
             }
         }
@@ -2575,11 +2555,9 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* weight = -FLT_MAX */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(weight + j * 16 + i, splat_v3(-FLT_MAX));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(weight + j * 16 + i, splat_v3(-FLT_MAX));
                 }
             }
             /* weight max= query_3 + key_2 */
@@ -2632,11 +2610,9 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
                 store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
             }
             /* weight_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(weight_2 + j * 16 + i, splat_v3(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(weight_2 + j * 16 + i, splat_v3(0.0f));
                 }
             }
             /* weight_2 += exp2((query_3 + key_2) - row_max) */
@@ -2657,11 +2633,9 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
                 }
             }
             /* weight_2 = weight_2 * 0.00390625f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) * 0.00390625f);
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) * 0.00390625f);
                 }
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -3009,11 +2983,9 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
             }
             /* q_tile = q_tile * 1.442695f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(q_tile + d * 16 + i, load_v3(q_tile + d * 16 + i) * 1.442695f);
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(q_tile + d * 16 + i, load_v3(q_tile + d * 16 + i) * 1.442695f);
                 }
             }
             /* query_w[c][i] = sum over d of features_w * q_tile */
@@ -3086,12 +3058,10 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
             /* sum_from_state[e][i] = sum over f of state * query_6 */
             dot5_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 16928, query_6, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -3132,11 +3102,9 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     }
                 }
                 /* weight = -FLT_MAX */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            store_v3(weight + j * 16 + i, splat_v3(-FLT_MAX));
-                        }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        store_v3(weight + j * 16 + i, splat_v3(-FLT_MAX));
                     }
                 }
                 /* weight max= query_w + key_4 */
@@ -3190,11 +3158,9 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
                 }
                 /* weight_2 = 0.0f */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            store_v3(weight_2 + j * 16 + i, splat_v3(0.0f));
-                        }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        store_v3(weight_2 + j * 16 + i, splat_v3(0.0f));
                     }
                 }
                 /* weight_2 += exp2((query_w + key_4) - row_max) */
@@ -3215,11 +3181,9 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     }
                 }
                 /* weight_2 = weight_2 * 0.00390625f */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) * 0.00390625f);
-                        }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) * 0.00390625f);
                     }
                 }
                 if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
@@ -3492,11 +3456,9 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
             }
         }
         /* weight = -FLT_MAX */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(weight + r * 144 + j, splat_v3(-FLT_MAX));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(weight + r * 144 + j, splat_v3(-FLT_MAX));
             }
         }
         /* weight max= query_3 + key_2 */
@@ -3539,11 +3501,9 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
             store_v3(old_max + r, exp2_v3(load_v3(old_max + r) - load_v3(state_max + (chunk - chunk0) * 4224 + r)));
         }
         /* weight_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(weight_2 + r * 144 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(weight_2 + r * 144 + j, splat_v3(0.0f));
             }
         }
         /* weight_2 += exp2((query_3 + key_2) - state_max) */
@@ -3564,11 +3524,9 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
             }
         }
         /* weight_2 = weight_2 * 0.00390625f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(weight_2 + r * 144 + j, load_v3(weight_2 + r * 144 + j) * 0.00390625f);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(weight_2 + r * 144 + j, load_v3(weight_2 + r * 144 + j) * 0.00390625f);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -4269,11 +4227,9 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
         /* q_tile = q_tile * 1.442695f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(q_tile + d * 16 + i, load_any(q_tile + d * 16 + i) * 1.442695f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(q_tile + d * 16 + i, load_any(q_tile + d * 16 + i) * 1.442695f);
             }
         }
         /* query_w[c][i] = sum over d of features_w * q_tile */
@@ -4309,12 +4265,10 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 16 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                 }
             }
         }
@@ -4366,11 +4320,9 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
             /* weight = -FLT_MAX */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(weight + j * 16 + i, splat_any(-FLT_MAX));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(weight + j * 16 + i, splat_any(-FLT_MAX));
                 }
             }
             /* weight max= query_3 + key_2 */
@@ -4423,11 +4375,9 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
                 store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
             }
             /* weight_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(weight_2 + j * 16 + i, splat_any(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(weight_2 + j * 16 + i, splat_any(0.0f));
                 }
             }
             /* weight_2 += exp2((query_3 + key_2) - row_max) */
@@ -4448,11 +4398,9 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
                 }
             }
             /* weight_2 = weight_2 * 0.00390625f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) * 0.00390625f);
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) * 0.00390625f);
                 }
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -4802,11 +4750,9 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
             }
             /* q_tile = q_tile * 1.442695f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(q_tile + d * 16 + i, load_any(q_tile + d * 16 + i) * 1.442695f);
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(q_tile + d * 16 + i, load_any(q_tile + d * 16 + i) * 1.442695f);
                 }
             }
             /* query_w[c][i] = sum over d of features_w * q_tile */
@@ -4879,12 +4825,10 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
             /* sum_from_state[e][i] = sum over f of state * query_6 */
             dot5_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 16928, query_6, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 16 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -4925,11 +4869,9 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     }
                 }
                 /* weight = -FLT_MAX */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            store_any(weight + j * 16 + i, splat_any(-FLT_MAX));
-                        }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        store_any(weight + j * 16 + i, splat_any(-FLT_MAX));
                     }
                 }
                 /* weight max= query_w + key_4 */
@@ -4983,11 +4925,9 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
                 }
                 /* weight_2 = 0.0f */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            store_any(weight_2 + j * 16 + i, splat_any(0.0f));
-                        }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        store_any(weight_2 + j * 16 + i, splat_any(0.0f));
                     }
                 }
                 /* weight_2 += exp2((query_w + key_4) - row_max) */
@@ -5009,11 +4949,9 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     }
                 }
                 /* weight_2 = weight_2 * 0.00390625f */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) * 0.00390625f);
-                        }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) * 0.00390625f);
                     }
                 }
                 if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
@@ -5286,11 +5224,9 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
             }
         }
         /* weight = -FLT_MAX */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(weight + r * 144 + j, splat_any(-FLT_MAX));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(weight + r * 144 + j, splat_any(-FLT_MAX));
             }
         }
         /* weight max= query_3 + key_2 */
@@ -5333,11 +5269,9 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
             store_any(old_max + r, exp2_any(load_any(old_max + r) - load_any(state_max + (chunk - chunk0) * 4224 + r)));
         }
         /* weight_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(weight_2 + r * 144 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(weight_2 + r * 144 + j, splat_any(0.0f));
             }
         }
         /* weight_2 += exp2((query_3 + key_2) - state_max) */
@@ -5358,11 +5292,9 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
             }
         }
         /* weight_2 = weight_2 * 0.00390625f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(weight_2 + r * 144 + j, load_any(weight_2 + r * 144 + j) * 0.00390625f);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(weight_2 + r * 144 + j, load_any(weight_2 + r * 144 + j) * 0.00390625f);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */

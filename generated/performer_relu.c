@@ -675,11 +675,9 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
         /* query_w[c][i] = sum over d of features_w * q_tile */
         dot0_v4(round_up(i1 - i0, 16), features_w, q_tile, query_w);
         /* query = max(query_w, 0.0f) + 0.001f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t c = 0; c < 256; c++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query + c * 32 + i, max_v4(load_v4(query_w + c * 32 + i), splat_v4(0.0f)) + 0.001f);
-                }
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + c * 32 + i, max_v4(load_v4(query_w + c * 32 + i), splat_v4(0.0f)) + 0.001f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -688,12 +686,10 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -706,11 +702,9 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot1_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t c = 0; c < 256; c++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_w + c * 96 + j, max_v4(load_v4(key_w + c * 96 + j), splat_v4(0.0f)) + 0.001f);
-                }
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w + c * 96 + j, max_v4(load_v4(key_w + c * 96 + j), splat_v4(0.0f)) + 0.001f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -843,11 +837,9 @@ TARGET_v4 APART void performer_relu_keys_v4(const struct call *call, int64_t tas
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot5_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t c = 0; c < 256; c++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w + c * 64 + j, max_v4(load_v4(key_w + c * 64 + j), splat_v4(0.0f)) + 0.001f);
-                }
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w + c * 64 + j, max_v4(load_v4(key_w + c * 64 + j), splat_v4(0.0f)) + 0.001f);
             }
         }
         /* state_sum += key_w */
@@ -951,11 +943,9 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
             /* query_w[c][i] = sum over d of features_w * q_tile */
             dot5_v4(round_up(i1 - i0, 16), features_w, q_tile, query_w);
             /* query_w = max(query_w, 0.0f) + 0.001f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t c = 0; c < 256; c++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_w + c * 64 + i, max_v4(load_v4(query_w + c * 64 + i), splat_v4(0.0f)) + 0.001f);
-                    }
+            for (int64_t c = 0; c < 256; c++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_w + c * 64 + i, max_v4(load_v4(query_w + c * 64 + i), splat_v4(0.0f)) + 0.001f);
                 }
             }
             /* row_sum_from_state = 0.0f */
@@ -992,12 +982,10 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
             /* sum_from_state[e][i] = sum over f of state * query_w */
             dot7_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 16656, query_w, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -1009,12 +997,9 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 dot5_v4(round_up(j1 - j0, 16), features_w, k_tile_2, key_w_2);
                 /* key_w_2 = max(key_w_2, 0.0f) + 0.001f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    for (int64_t c = 0; c < 256; c++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(key_w_2 + c * 64 + j, max_v4(load_v4(key_w_2 + c * 64 + j),
-                                splat_v4(0.0f)) + 0.001f);
-                        }
+                for (int64_t c = 0; c < 256; c++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_w_2 + c * 64 + j, max_v4(load_v4(key_w_2 + c * 64 + j), splat_v4(0.0f)) + 0.001f);
                     }
                 }
                 /* score[j][i] = sum over c of key_w_2 * query_w */
@@ -1212,11 +1197,9 @@ TARGET_v4 APART void performer_relu_few_keys_v4(const struct call *call, int64_t
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot11_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t c = 0; c < 256; c++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w + c * 144 + j, max_v4(load_v4(key_w + c * 144 + j), splat_v4(0.0f)) + 0.001f);
-                }
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w + c * 144 + j, max_v4(load_v4(key_w + c * 144 + j), splat_v4(0.0f)) + 0.001f);
             }
         }
         /* score[r][j] = sum over c of query * key_w */
@@ -1872,11 +1855,9 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
         /* query_w[c][i] = sum over d of features_w * q_tile */
         dot0_v3(round_up(i1 - i0, 8), features_w, q_tile, query_w);
         /* query = max(query_w, 0.0f) + 0.001f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t c = 0; c < 256; c++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query + c * 16 + i, max_v3(load_v3(query_w + c * 16 + i), splat_v3(0.0f)) + 0.001f);
-                }
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + c * 16 + i, max_v3(load_v3(query_w + c * 16 + i), splat_v3(0.0f)) + 0.001f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1885,12 +1866,10 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1903,11 +1882,9 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot1_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t c = 0; c < 256; c++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w + c * 96 + j, max_v3(load_v3(key_w + c * 96 + j), splat_v3(0.0f)) + 0.001f);
-                }
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w + c * 96 + j, max_v3(load_v3(key_w + c * 96 + j), splat_v3(0.0f)) + 0.001f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -2040,11 +2017,9 @@ TARGET_v3 APART void performer_relu_keys_v3(const struct call *call, int64_t tas
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot5_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t c = 0; c < 256; c++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w + c * 64 + j, max_v3(load_v3(key_w + c * 64 + j), splat_v3(0.0f)) + 0.001f);
-                }
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w + c * 64 + j, max_v3(load_v3(key_w + c * 64 + j), splat_v3(0.0f)) + 0.001f);
             }
         }
         /* state_sum += key_w */
@@ -2148,11 +2123,9 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
             /* query_w[c][i] = sum over d of features_w * q_tile */
             dot5_v3(round_up(i1 - i0, 8), features_w, q_tile, query_w);
             /* query_w = max(query_w, 0.0f) + 0.001f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t c = 0; c < 256; c++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_w + c * 64 + i, max_v3(load_v3(query_w + c * 64 + i), splat_v3(0.0f)) + 0.001f);
-                    }
+            for (int64_t c = 0; c < 256; c++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_w + c * 64 + i, max_v3(load_v3(query_w + c * 64 + i), splat_v3(0.0f)) + 0.001f);
                 }
             }
             /* row_sum_from_state = 0.0f */
@@ -2189,12 +2162,10 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
             /* sum_from_state[e][i] = sum over f of state * query_w */
             dot7_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 16656, query_w, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -2206,12 +2177,9 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 dot5_v3(round_up(j1 - j0, 8), features_w, k_tile_2, key_w_2);
                 /* key_w_2 = max(key_w_2, 0.0f) + 0.001f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    for (int64_t c = 0; c < 256; c++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(key_w_2 + c * 64 + j, max_v3(load_v3(key_w_2 + c * 64 + j),
-                                splat_v3(0.0f)) + 0.001f);
-                        }
+                for (int64_t c = 0; c < 256; c++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_w_2 + c * 64 + j, max_v3(load_v3(key_w_2 + c * 64 + j), splat_v3(0.0f)) + 0.001f);
                     }
                 }
                 /* score[j][i] = sum over c of key_w_2 * query_w */
@@ -2409,11 +2377,9 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot11_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t c = 0; c < 256; c++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w + c * 144 + j, max_v3(load_v3(key_w + c * 144 + j), splat_v3(0.0f)) + 0.001f);
-                }
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w + c * 144 + j, max_v3(load_v3(key_w + c * 144 + j), splat_v3(0.0f)) + 0.001f);
             }
         }
         /* score[r][j] = sum over c of query * key_w */
@@ -3057,11 +3023,9 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
         /* query_w[c][i] = sum over d of features_w * q_tile */
         dot0_any(round_up(i1 - i0, 4), features_w, q_tile, query_w);
         /* query = max(query_w, 0.0f) + 0.001f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t c = 0; c < 256; c++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query + c * 16 + i, max_any(load_any(query_w + c * 16 + i), splat_any(0.0f)) + 0.001f);
-                }
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + c * 16 + i, max_any(load_any(query_w + c * 16 + i), splat_any(0.0f)) + 0.001f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3070,12 +3034,10 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -3088,11 +3050,9 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot1_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t c = 0; c < 256; c++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w + c * 96 + j, max_any(load_any(key_w + c * 96 + j), splat_any(0.0f)) + 0.001f);
-                }
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w + c * 96 + j, max_any(load_any(key_w + c * 96 + j), splat_any(0.0f)) + 0.001f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -3224,11 +3184,9 @@ APART void performer_relu_keys_any(const struct call *call, int64_t task, const 
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot5_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t c = 0; c < 256; c++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w + c * 64 + j, max_any(load_any(key_w + c * 64 + j), splat_any(0.0f)) + 0.001f);
-                }
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w + c * 64 + j, max_any(load_any(key_w + c * 64 + j), splat_any(0.0f)) + 0.001f);
             }
         }
         /* state_sum += key_w */
@@ -3330,12 +3288,9 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
             /* query_w[c][i] = sum over d of features_w * q_tile */
             dot5_any(round_up(i1 - i0, 4), features_w, q_tile, query_w);
             /* query_w = max(query_w, 0.0f) + 0.001f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t c = 0; c < 256; c++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_w + c * 64 + i, max_any(load_any(query_w + c * 64 + i),
-                            splat_any(0.0f)) + 0.001f);
-                    }
+            for (int64_t c = 0; c < 256; c++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_w + c * 64 + i, max_any(load_any(query_w + c * 64 + i), splat_any(0.0f)) + 0.001f);
                 }
             }
             /* row_sum_from_state = 0.0f */
@@ -3372,12 +3327,10 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
             /* sum_from_state[e][i] = sum over f of state * query_w */
             dot7_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 16656, query_w, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -3389,12 +3342,10 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 dot5_any(round_up(j1 - j0, 4), features_w, k_tile_2, key_w_2);
                 /* key_w_2 = max(key_w_2, 0.0f) + 0.001f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    for (int64_t c = 0; c < 256; c++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(key_w_2 + c * 64 + j, max_any(load_any(key_w_2 + c * 64 + j),
-                                splat_any(0.0f)) + 0.001f);
-                        }
+                for (int64_t c = 0; c < 256; c++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_w_2 + c * 64 + j, max_any(load_any(key_w_2 + c * 64 + j),
+                            splat_any(0.0f)) + 0.001f);
                     }
                 }
                 /* score[j][i] = sum over c of key_w_2 * query_w */
@@ -3592,11 +3543,9 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot11_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
         /* key_w = max(key_w, 0.0f) + 0.001f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t c = 0; c < 256; c++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w + c * 144 + j, max_any(load_any(key_w + c * 144 + j), splat_any(0.0f)) + 0.001f);
-                }
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w + c * 144 + j, max_any(load_any(key_w + c * 144 + j), splat_any(0.0f)) + 0.001f);
             }
         }
         /* score[r][j] = sum over c of query * key_w */

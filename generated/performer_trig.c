@@ -772,8 +772,8 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         /* query_w[c][i] = sum over d of features_w * q_tile */
         dot0_v4(round_up(i1 - i0, 16), features_w, q_tile, query_w);
         /* query_sin = sin(query_w); query_cos = cos(query_w) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t c = 0; c < 256; c++) {
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_w_2 = load_v4(query_w + c * 32 + i);
                 const wide_v4 angle3 = __builtin_convertvector(query_w_2, wide_v4);
                 store_v4(query_sin + c * 32 + i, sin_v4(&angle3));
@@ -788,12 +788,10 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -828,8 +826,8 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot1_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
         /* key_sin = sin(key_w); key_w = cos(key_w) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t c = 0; c < 256; c++) {
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w_7 = load_v4(key_w + c * 96 + j);
                 const wide_v4 angle8 = __builtin_convertvector(key_w_7, wide_v4);
                 store_v4(key_sin + c * 96 + j, sin_v4(&angle8));
@@ -1054,8 +1052,8 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot5_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
         /* key_sin = sin(key_w); key_w = cos(key_w) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t c = 0; c < 256; c++) {
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w_3 = load_v4(key_w + c * 64 + j);
                 const wide_v4 angle4 = __builtin_convertvector(key_w_3, wide_v4);
                 store_v4(key_sin + c * 64 + j, sin_v4(&angle4));
@@ -1255,8 +1253,8 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
             /* query_w[c][i] = sum over d of features_w * q_tile */
             dot5_v4(round_up(i1 - i0, 16), features_w, q_tile, query_w);
             /* query_sin = sin(query_w); query_w = cos(query_w) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t c = 0; c < 256; c++) {
+            for (int64_t c = 0; c < 256; c++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_w_19 = load_v4(query_w + c * 64 + i);
                     const wide_v4 angle20 = __builtin_convertvector(query_w_19, wide_v4);
                     store_v4(query_sin + c * 64 + i, sin_v4(&angle20));
@@ -1287,11 +1285,9 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
@@ -1321,12 +1317,10 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -1360,8 +1354,8 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 dot5_v4(round_up(j1 - j0, 16), features_w, k_tile_2, key_w_2);
                 /* key_sin_2 = sin(key_w_2); key_w_2 = cos(key_w_2) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t c = 0; c < 256; c++) {
+                for (int64_t c = 0; c < 256; c++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w_2_28 = load_v4(key_w_2 + c * 64 + j);
                         const wide_v4 angle29 = __builtin_convertvector(key_w_2_28, wide_v4);
                         store_v4(key_sin_2 + c * 64 + j, sin_v4(&angle29));
@@ -1679,8 +1673,8 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot11_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
         /* key_sin = sin(key_w); key_w = cos(key_w) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t c = 0; c < 256; c++) {
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w_6 = load_v4(key_w + c * 144 + j);
                 const wide_v4 angle7 = __builtin_convertvector(key_w_6, wide_v4);
                 store_v4(key_sin + c * 144 + j, sin_v4(&angle7));
@@ -2505,8 +2499,8 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         /* query_w[c][i] = sum over d of features_w * q_tile */
         dot0_v3(round_up(i1 - i0, 8), features_w, q_tile, query_w);
         /* query_sin = sin(query_w); query_cos = cos(query_w) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t c = 0; c < 256; c++) {
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_w_2 = load_v3(query_w + c * 16 + i);
                 const wide_v3 angle3 = __builtin_convertvector(query_w_2, wide_v3);
                 store_v3(query_sin + c * 16 + i, sin_v3(&angle3));
@@ -2521,12 +2515,10 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -2561,8 +2553,8 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot1_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
         /* key_sin = sin(key_w); key_w = cos(key_w) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t c = 0; c < 256; c++) {
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w_7 = load_v3(key_w + c * 96 + j);
                 const wide_v3 angle8 = __builtin_convertvector(key_w_7, wide_v3);
                 store_v3(key_sin + c * 96 + j, sin_v3(&angle8));
@@ -2787,8 +2779,8 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot5_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
         /* key_sin = sin(key_w); key_w = cos(key_w) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t c = 0; c < 256; c++) {
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w_3 = load_v3(key_w + c * 64 + j);
                 const wide_v3 angle4 = __builtin_convertvector(key_w_3, wide_v3);
                 store_v3(key_sin + c * 64 + j, sin_v3(&angle4));
@@ -2988,8 +2980,8 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
             /* query_w[c][i] = sum over d of features_w * q_tile */
             dot5_v3(round_up(i1 - i0, 8), features_w, q_tile, query_w);
             /* query_sin = sin(query_w); query_w = cos(query_w) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t c = 0; c < 256; c++) {
+            for (int64_t c = 0; c < 256; c++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_w_19 = load_v3(query_w + c * 64 + i);
                     const wide_v3 angle20 = __builtin_convertvector(query_w_19, wide_v3);
                     store_v3(query_sin + c * 64 + i, sin_v3(&angle20));
@@ -3020,11 +3012,9 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
@@ -3054,12 +3044,10 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -3093,8 +3081,8 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 dot5_v3(round_up(j1 - j0, 8), features_w, k_tile_2, key_w_2);
                 /* key_sin_2 = sin(key_w_2); key_w_2 = cos(key_w_2) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t c = 0; c < 256; c++) {
+                for (int64_t c = 0; c < 256; c++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w_2_28 = load_v3(key_w_2 + c * 64 + j);
                         const wide_v3 angle29 = __builtin_convertvector(key_w_2_28, wide_v3);
                         store_v3(key_sin_2 + c * 64 + j, sin_v3(&angle29));
@@ -3412,8 +3400,8 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot11_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
         /* key_sin = sin(key_w); key_w = cos(key_w) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t c = 0; c < 256; c++) {
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w_6 = load_v3(key_w + c * 144 + j);
                 const wide_v3 angle7 = __builtin_convertvector(key_w_6, wide_v3);
                 store_v3(key_sin + c * 144 + j, sin_v3(&angle7));
@@ -4225,8 +4213,8 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         /* query_w[c][i] = sum over d of features_w * q_tile */
         dot0_any(round_up(i1 - i0, 4), features_w, q_tile, query_w);
         /* query_sin = sin(query_w); query_cos = cos(query_w) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t c = 0; c < 256; c++) {
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_w_2 = load_any(query_w + c * 16 + i);
                 const wide_any angle3 = __builtin_convertvector(query_w_2, wide_any);
                 store_any(query_sin + c * 16 + i, sin_any(&angle3));
@@ -4241,12 +4229,10 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -4281,8 +4267,8 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot1_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
         /* key_sin = sin(key_w); key_w = cos(key_w) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t c = 0; c < 256; c++) {
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w_7 = load_any(key_w + c * 96 + j);
                 const wide_any angle8 = __builtin_convertvector(key_w_7, wide_any);
                 store_any(key_sin + c * 96 + j, sin_any(&angle8));
@@ -4505,8 +4491,8 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot5_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
         /* key_sin = sin(key_w); key_w = cos(key_w) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t c = 0; c < 256; c++) {
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w_3 = load_any(key_w + c * 64 + j);
                 const wide_any angle4 = __builtin_convertvector(key_w_3, wide_any);
                 store_any(key_sin + c * 64 + j, sin_any(&angle4));
@@ -4704,8 +4690,8 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
             /* query_w[c][i] = sum over d of features_w * q_tile */
             dot5_any(round_up(i1 - i0, 4), features_w, q_tile, query_w);
             /* query_sin = sin(query_w); query_w = cos(query_w) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t c = 0; c < 256; c++) {
+            for (int64_t c = 0; c < 256; c++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_w_19 = load_any(query_w + c * 64 + i);
                     const wide_any angle20 = __builtin_convertvector(query_w_19, wide_any);
                     store_any(query_sin + c * 64 + i, sin_any(&angle20));
@@ -4736,11 +4722,9 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
@@ -4770,12 +4754,10 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -4809,8 +4791,8 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 dot5_any(round_up(j1 - j0, 4), features_w, k_tile_2, key_w_2);
                 /* key_sin_2 = sin(key_w_2); key_w_2 = cos(key_w_2) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t c = 0; c < 256; c++) {
+                for (int64_t c = 0; c < 256; c++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w_2_28 = load_any(key_w_2 + c * 64 + j);
                         const wide_any angle29 = __builtin_convertvector(key_w_2_28, wide_any);
                         store_any(key_sin_2 + c * 64 + j, sin_any(&angle29));
@@ -5128,8 +5110,8 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
         /* key_w[c][j] = sum over d of features_w * k_tile */
         dot11_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
         /* key_sin = sin(key_w); key_w = cos(key_w) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t c = 0; c < 256; c++) {
+        for (int64_t c = 0; c < 256; c++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w_6 = load_any(key_w + c * 144 + j);
                 const wide_any angle7 = __builtin_convertvector(key_w_6, wide_any);
                 store_any(key_sin + c * 144 + j, sin_any(&angle7));

@@ -724,12 +724,10 @@ TARGET_v4 static void polynomial_p2_rows_v4(const struct call *call, int64_t tas
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -976,12 +974,10 @@ TARGET_v4 APART void polynomial_p2_keys_v4(const struct call *call, int64_t task
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = k_tile * k_tile */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(k_tile + (f % 64) * 64 + j) *
-                            load_v4(k_tile + (((f % 64) + (f / 64)) % 64) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(k_tile + (f % 64) * 64 + j) * load_v4(k_tile +
+                        (((f % 64) + (f / 64)) % 64) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -1144,11 +1140,9 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -1185,12 +1179,10 @@ TARGET_v4 APART void polynomial_p2_queries_v4(const struct call *call, int64_t t
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -1524,12 +1516,10 @@ TARGET_v4 APART void polynomial_p2_few_keys_v4(const struct call *call, int64_t 
         /* score[r][j] = sum over d of query_2 * k_tile */
         dot8_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    const vec_v4 score_7 = load_v4(score + r * 144 + j);
-                    store_v4(score + r * 144 + j, score_7 * score_7);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 score_7 = load_v4(score + r * 144 + j);
+                store_v4(score + r * 144 + j, score_7 * score_7);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -2219,12 +2209,10 @@ TARGET_v3 static void polynomial_p2_rows_v3(const struct call *call, int64_t tas
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -2471,12 +2459,10 @@ TARGET_v3 APART void polynomial_p2_keys_v3(const struct call *call, int64_t task
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = k_tile * k_tile */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(k_tile + (f % 64) * 64 + j) *
-                            load_v3(k_tile + (((f % 64) + (f / 64)) % 64) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(k_tile + (f % 64) * 64 + j) * load_v3(k_tile +
+                        (((f % 64) + (f / 64)) % 64) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -2639,11 +2625,9 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -2680,12 +2664,10 @@ TARGET_v3 APART void polynomial_p2_queries_v3(const struct call *call, int64_t t
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -3019,12 +3001,10 @@ TARGET_v3 APART void polynomial_p2_few_keys_v3(const struct call *call, int64_t 
         /* score[r][j] = sum over d of query_2 * k_tile */
         dot8_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 score_7 = load_v3(score + r * 144 + j);
-                    store_v3(score + r * 144 + j, score_7 * score_7);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 score_7 = load_v3(score + r * 144 + j);
+                store_v3(score + r * 144 + j, score_7 * score_7);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -3702,12 +3682,10 @@ static void polynomial_p2_rows_any(const struct call *call, int64_t task, unsign
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -3952,12 +3930,10 @@ APART void polynomial_p2_keys_any(const struct call *call, int64_t task, const s
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = k_tile * k_tile */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features_2 + (f - f0) * 64 + j, load_any(k_tile + (f % 64) * 64 + j) *
-                            load_any(k_tile + (((f % 64) + (f / 64)) % 64) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(k_tile + (f % 64) * 64 + j) * load_any(k_tile
+                        + (((f % 64) + (f / 64)) % 64) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -4118,11 +4094,9 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -4159,12 +4133,10 @@ APART void polynomial_p2_queries_any(const struct call *call, int64_t task, cons
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -4498,12 +4470,10 @@ APART void polynomial_p2_few_keys_any(const struct call *call, int64_t task, con
         /* score[r][j] = sum over d of query_2 * k_tile */
         dot8_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any score_7 = load_any(score + r * 144 + j);
-                    store_any(score + r * 144 + j, score_7 * score_7);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any score_7 = load_any(score + r * 144 + j);
+                store_any(score + r * 144 + j, score_7 * score_7);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */

@@ -692,12 +692,10 @@ TARGET_v4 static void polynomial_p4_rows_v4(const struct call *call, int64_t tas
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -1014,13 +1012,11 @@ TARGET_v4 APART void polynomial_p4_few_keys_v4(const struct call *call, int64_t 
         /* score[r][j] = sum over d of query_2 * k_tile */
         dot3_v4(round_up(j1 - j0, 16), rows, query_2, k_tile, score);
         /* score = (score * score) * (score * score) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    const vec_v4 score_7 = load_v4(score + r * 144 + j);
-                    const vec_v4 t_8 = score_7 * score_7;
-                    store_v4(score + r * 144 + j, t_8 * t_8);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 score_7 = load_v4(score + r * 144 + j);
+                const vec_v4 t_8 = score_7 * score_7;
+                store_v4(score + r * 144 + j, t_8 * t_8);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -1683,12 +1679,10 @@ TARGET_v3 static void polynomial_p4_rows_v3(const struct call *call, int64_t tas
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -2005,13 +1999,11 @@ TARGET_v3 APART void polynomial_p4_few_keys_v3(const struct call *call, int64_t 
         /* score[r][j] = sum over d of query_2 * k_tile */
         dot3_v3(round_up(j1 - j0, 8), rows, query_2, k_tile, score);
         /* score = (score * score) * (score * score) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 score_7 = load_v3(score + r * 144 + j);
-                    const vec_v3 t_8 = score_7 * score_7;
-                    store_v3(score + r * 144 + j, t_8 * t_8);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 score_7 = load_v3(score + r * 144 + j);
+                const vec_v3 t_8 = score_7 * score_7;
+                store_v3(score + r * 144 + j, t_8 * t_8);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -2662,12 +2654,10 @@ static void polynomial_p4_rows_any(const struct call *call, int64_t task, unsign
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -2983,13 +2973,11 @@ APART void polynomial_p4_few_keys_any(const struct call *call, int64_t task, con
         /* score[r][j] = sum over d of query_2 * k_tile */
         dot3_any(round_up(j1 - j0, 4), rows, query_2, k_tile, score);
         /* score = (score * score) * (score * score) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any score_7 = load_any(score + r * 144 + j);
-                    const vec_any t_8 = score_7 * score_7;
-                    store_any(score + r * 144 + j, t_8 * t_8);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any score_7 = load_any(score + r * 144 + j);
+                const vec_any t_8 = score_7 * score_7;
+                store_any(score + r * 144 + j, t_8 * t_8);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */

@@ -725,11 +725,9 @@ TARGET_v4 static void polynomial_square_m3_rows_v4(const struct call *call, int6
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.125f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.125f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -738,12 +736,10 @@ TARGET_v4 static void polynomial_square_m3_rows_v4(const struct call *call, int6
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -915,13 +911,11 @@ TARGET_v4 APART void polynomial_square_m3_few_keys_v4(const struct call *call, i
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* score = ((((((score * 0.0208333333f) + 0.125f) * score) + 0.5f) * score) + 1.0f) * ((((((score *
            0.0208333333f) + 0.125f) * scor ... */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    const vec_v4 score_0 = load_v4(score + r * 144 + j);
-                    const vec_v4 t_1 = (((((score_0 * 0.0208333333f) + 0.125f) * score_0) + 0.5f) * score_0) + 1.0f;
-                    store_v4(score + r * 144 + j, t_1 * t_1);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 score_0 = load_v4(score + r * 144 + j);
+                const vec_v4 t_1 = (((((score_0 * 0.0208333333f) + 0.125f) * score_0) + 0.5f) * score_0) + 1.0f;
+                store_v4(score + r * 144 + j, t_1 * t_1);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -1639,11 +1633,9 @@ TARGET_v3 static void polynomial_square_m3_rows_v3(const struct call *call, int6
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.125f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.125f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1652,12 +1644,10 @@ TARGET_v3 static void polynomial_square_m3_rows_v3(const struct call *call, int6
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1828,13 +1818,11 @@ TARGET_v3 APART void polynomial_square_m3_few_keys_v3(const struct call *call, i
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* score = ((((((score * 0.0208333333f) + 0.125f) * score) + 0.5f) * score) + 1.0f) * ((((((score *
            0.0208333333f) + 0.125f) * scor ... */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 score_0 = load_v3(score + r * 144 + j);
-                    const vec_v3 t_1 = (((((score_0 * 0.0208333333f) + 0.125f) * score_0) + 0.5f) * score_0) + 1.0f;
-                    store_v3(score + r * 144 + j, t_1 * t_1);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 score_0 = load_v3(score + r * 144 + j);
+                const vec_v3 t_1 = (((((score_0 * 0.0208333333f) + 0.125f) * score_0) + 0.5f) * score_0) + 1.0f;
+                store_v3(score + r * 144 + j, t_1 * t_1);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -2537,11 +2525,9 @@ static void polynomial_square_m3_rows_any(const struct call *call, int64_t task,
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.125f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.125f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.125f);
         }
     }
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2550,12 +2536,10 @@ static void polynomial_square_m3_rows_any(const struct call *call, int64_t task,
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -2728,13 +2712,11 @@ APART void polynomial_square_m3_few_keys_any(const struct call *call, int64_t ta
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
         /* score = ((((((score * 0.0208333333f) + 0.125f) * score) + 0.5f) * score) + 1.0f) * ((((((score *
            0.0208333333f) + 0.125f) * scor ... */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any score_0 = load_any(score + r * 144 + j);
-                    const vec_any t_1 = (((((score_0 * 0.0208333333f) + 0.125f) * score_0) + 0.5f) * score_0) + 1.0f;
-                    store_any(score + r * 144 + j, t_1 * t_1);
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any score_0 = load_any(score + r * 144 + j);
+                const vec_any t_1 = (((((score_0 * 0.0208333333f) + 0.125f) * score_0) + 0.5f) * score_0) + 1.0f;
+                store_any(score + r * 144 + j, t_1 * t_1);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */

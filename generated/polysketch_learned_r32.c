@@ -976,8 +976,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         dot0_v4(round_up(i1 - i0, 16), sketch_g1_w0, query_4, query_w0);
         /* query_w0 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_w0_10 = load_v4(query_w0 + h * 32 + i);
                 store_v4(query_w0 + h * 32 + i, (query_w0_10 * 0.5f) * (tanh_v4((query_w0_10 + (((query_w0_10 *
                     query_w0_10) * query_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1033,8 +1033,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         dot2_v4(round_up(i1 - i0, 16), sketch_g1_w2, query_w1, query_w2);
         /* query_w2 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_w2_15 = load_v4(query_w2 + h * 32 + i);
                 store_v4(query_w2 + h * 32 + i, (query_w2_15 * 0.5f) * (tanh_v4((query_w2_15 + (((query_w2_15 *
                     query_w2_15) * query_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1054,8 +1054,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         dot0_v4(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_w0_2);
         /* query_w0_2 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
            0.044715f)) * 0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_w0_2_17 = load_v4(query_w0_2 + h * 32 + i);
                 store_v4(query_w0_2 + h * 32 + i, (query_w0_2_17 * 0.5f) * (tanh_v4((query_w0_2_17 + (((query_w0_2_17 *
                     query_w0_2_17) * query_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1111,8 +1111,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         dot2_v4(round_up(i1 - i0, 16), sketch_g2_w2, query_w1_2, query_w2_2);
         /* query_w2_2 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
            0.044715f)) * 0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_w2_2_22 = load_v4(query_w2_2 + h * 32 + i);
                 store_v4(query_w2_2 + h * 32 + i, (query_w2_2_22 * 0.5f) * (tanh_v4((query_w2_2_22 + (((query_w2_2_22 *
                     query_w2_2_22) * query_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1121,8 +1121,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         /* query_w3_2[r][i] = sum over h of sketch_g2_w3 * query_w2_2 */
         dot1_v4(round_up(i1 - i0, 16), sketch_g2_w3, query_w2_2, query_w3_2);
         /* query_14 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_14 + r * 32 + i, tanh_v4((load_v4(query_w3 + r * 32 + i) * load_v4(query_w3_2 + r * 32 +
                     i)) * 0.176776695f) * 5.656854f);
             }
@@ -1133,12 +1133,10 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -1231,8 +1229,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         dot3_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_33 = load_v4(key_w0 + h * 96 + j);
                 store_v4(key_w0 + h * 96 + j, (key_w0_33 * 0.5f) * (tanh_v4((key_w0_33 + (((key_w0_33 * key_w0_33) *
                     key_w0_33) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1288,8 +1286,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         dot5_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_38 = load_v4(key_w2 + h * 96 + j);
                 store_v4(key_w2 + h * 96 + j, (key_w2_38 * 0.5f) * (tanh_v4((key_w2_38 + (((key_w2_38 * key_w2_38) *
                     key_w2_38) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1309,8 +1307,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         dot3_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_2_40 = load_v4(key_w0_2 + h * 96 + j);
                 store_v4(key_w0_2 + h * 96 + j, (key_w0_2_40 * 0.5f) * (tanh_v4((key_w0_2_40 + (((key_w0_2_40 *
                     key_w0_2_40) * key_w0_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1366,8 +1364,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         dot5_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_2_45 = load_v4(key_w2_2 + h * 96 + j);
                 store_v4(key_w2_2 + h * 96 + j, (key_w2_2_45 * 0.5f) * (tanh_v4((key_w2_2_45 + (((key_w2_2_45 *
                     key_w2_2_45) * key_w2_2_45) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1376,8 +1374,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot4_v4(round_up(j1 - j0, 16), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 96 + j, tanh_v4((load_v4(key_w3 + r * 96 + j) * load_v4(key_w3_2 + r * 96 + j)) *
                     0.176776695f) * 5.656854f);
             }
@@ -1634,8 +1632,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         dot9_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_10 = load_v4(key_w0 + h * 64 + j);
                 store_v4(key_w0 + h * 64 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 * key_w0_10) *
                     key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1691,8 +1689,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         dot11_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_15 = load_v4(key_w2 + h * 64 + j);
                 store_v4(key_w2 + h * 64 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 * key_w2_15) *
                     key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1712,8 +1710,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         dot9_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 64 + j);
                 store_v4(key_w0_2 + h * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 + (((key_w0_2_17 *
                     key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1769,8 +1767,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         dot11_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 64 + j);
                 store_v4(key_w2_2 + h * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 + (((key_w2_2_22 *
                     key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1779,8 +1777,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot10_v4(round_up(j1 - j0, 16), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 64 + j, tanh_v4((load_v4(key_w3 + r * 64 + j) * load_v4(key_w3_2 + r * 64 + j)) *
                     0.176776695f) * 5.656854f);
             }
@@ -1788,12 +1786,10 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 32) * 64 + j) *
-                            load_v4(key_w3 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 32) * 64 + j) * load_v4(key_w3 +
+                        (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -2027,8 +2023,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             dot9_v4(round_up(i1 - i0, 16), sketch_g1_w0, query_4, query_w0);
             /* query_w0 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_w0_35 = load_v4(query_w0 + h * 64 + i);
                     store_v4(query_w0 + h * 64 + i, (query_w0_35 * 0.5f) * (tanh_v4((query_w0_35 + (((query_w0_35 *
                         query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2084,8 +2080,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             dot11_v4(round_up(i1 - i0, 16), sketch_g1_w2, query_w1, query_w2);
             /* query_w2 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_w2_40 = load_v4(query_w2 + h * 64 + i);
                     store_v4(query_w2 + h * 64 + i, (query_w2_40 * 0.5f) * (tanh_v4((query_w2_40 + (((query_w2_40 *
                         query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2105,8 +2101,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             dot9_v4(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_w0_2);
             /* query_w0_2 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_w0_2_42 = load_v4(query_w0_2 + h * 64 + i);
                     store_v4(query_w0_2 + h * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_v4((query_w0_2_42 +
                         (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2162,8 +2158,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             dot11_v4(round_up(i1 - i0, 16), sketch_g2_w2, query_w1_2, query_w2_2);
             /* query_w2_2 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_w2_2_47 = load_v4(query_w2_2 + h * 64 + i);
                     store_v4(query_w2_2 + h * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_v4((query_w2_2_47 +
                         (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2172,8 +2168,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
             /* query_w3_2[r][i] = sum over h of sketch_g2_w3 * query_w2_2 */
             dot10_v4(round_up(i1 - i0, 16), sketch_g2_w3, query_w2_2, query_w3_2);
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t r = 0; r < 32; r++) {
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(query_w3 + r * 64 + i, tanh_v4((load_v4(query_w3 + r * 64 + i) * load_v4(query_w3_2 + r *
                         64 + i)) * 0.176776695f) * 5.656854f);
                 }
@@ -2185,11 +2181,9 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -2225,12 +2219,10 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -2322,8 +2314,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 dot9_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_17, key_w0_3);
                 /* key_w0_3 = (key_w0_3 * 0.5f) * (tanh((key_w0_3 + (((key_w0_3 * key_w0_3) * key_w0_3) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = 0; h < 256; h++) {
+                for (int64_t h = 0; h < 256; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w0_3_59 = load_v4(key_w0_3 + h * 64 + j);
                         store_v4(key_w0_3 + h * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_v4((key_w0_3_59 + (((key_w0_3_59 *
                             key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2379,8 +2371,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 dot11_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1_3, key_w2_3);
                 /* key_w2_3 = (key_w2_3 * 0.5f) * (tanh((key_w2_3 + (((key_w2_3 * key_w2_3) * key_w2_3) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = 0; h < 256; h++) {
+                for (int64_t h = 0; h < 256; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_3_64 = load_v4(key_w2_3 + h * 64 + j);
                         store_v4(key_w2_3 + h * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_v4((key_w2_3_64 + (((key_w2_3_64 *
                             key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2400,8 +2392,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 dot9_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile_2, key_w0_4);
                 /* key_w0_4 = (key_w0_4 * 0.5f) * (tanh((key_w0_4 + (((key_w0_4 * key_w0_4) * key_w0_4) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = 0; h < 256; h++) {
+                for (int64_t h = 0; h < 256; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w0_4_66 = load_v4(key_w0_4 + h * 64 + j);
                         store_v4(key_w0_4 + h * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_v4((key_w0_4_66 + (((key_w0_4_66 *
                             key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2457,8 +2449,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 dot11_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_4, key_w2_4);
                 /* key_w2_4 = (key_w2_4 * 0.5f) * (tanh((key_w2_4 + (((key_w2_4 * key_w2_4) * key_w2_4) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = 0; h < 256; h++) {
+                for (int64_t h = 0; h < 256; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_4_71 = load_v4(key_w2_4 + h * 64 + j);
                         store_v4(key_w2_4 + h * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_v4((key_w2_4_71 + (((key_w2_4_71 *
                             key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2467,8 +2459,8 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
                 /* key_w3_4[r][j] = sum over h of sketch_g2_w3 * key_w2_4 */
                 dot10_v4(round_up(j1 - j0, 16), sketch_g2_w3, key_w2_4, key_w3_4);
                 /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.176776695f) * 5.656854f */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t r = 0; r < 32; r++) {
+                for (int64_t r = 0; r < 32; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         store_v4(key_w3_3 + r * 64 + j, tanh_v4((load_v4(key_w3_3 + r * 64 + j) * load_v4(key_w3_4 + r *
                             64 + j)) * 0.176776695f) * 5.656854f);
                     }
@@ -2689,8 +2681,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         dot9_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_90 = load_v4(key_w0 + h * 64 + j);
                 store_v4(key_w0 + h * 64 + j, (key_w0_90 * 0.5f) * (tanh_v4((key_w0_90 + (((key_w0_90 * key_w0_90) *
                     key_w0_90) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2746,8 +2738,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         dot11_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_95 = load_v4(key_w2 + h * 64 + j);
                 store_v4(key_w2 + h * 64 + j, (key_w2_95 * 0.5f) * (tanh_v4((key_w2_95 + (((key_w2_95 * key_w2_95) *
                     key_w2_95) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2767,8 +2759,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         dot9_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_2_97 = load_v4(key_w0_2 + h * 64 + j);
                 store_v4(key_w0_2 + h * 64 + j, (key_w0_2_97 * 0.5f) * (tanh_v4((key_w0_2_97 + (((key_w0_2_97 *
                     key_w0_2_97) * key_w0_2_97) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2824,8 +2816,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         dot11_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_2_102 = load_v4(key_w2_2 + h * 64 + j);
                 store_v4(key_w2_2 + h * 64 + j, (key_w2_2_102 * 0.5f) * (tanh_v4((key_w2_2_102 + (((key_w2_2_102 *
                     key_w2_2_102) * key_w2_2_102) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2834,8 +2826,8 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot10_v4(round_up(j1 - j0, 16), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 64 + j, tanh_v4((load_v4(key_w3 + r * 64 + j) * load_v4(key_w3_2 + r * 64 + j)) *
                     0.176776695f) * 5.656854f);
             }
@@ -2843,12 +2835,10 @@ TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *cal
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 32) * 64 + j) *
-                            load_v4(key_w3 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 32) * 64 + j) * load_v4(key_w3 +
+                        (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -3392,8 +3382,8 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
         dot18_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_28 = load_v4(key_w0 + h * 144 + j);
                 store_v4(key_w0 + h * 144 + j, (key_w0_28 * 0.5f) * (tanh_v4((key_w0_28 + (((key_w0_28 * key_w0_28) *
                     key_w0_28) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3449,8 +3439,8 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
         dot20_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_33 = load_v4(key_w2 + h * 144 + j);
                 store_v4(key_w2 + h * 144 + j, (key_w2_33 * 0.5f) * (tanh_v4((key_w2_33 + (((key_w2_33 * key_w2_33) *
                     key_w2_33) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3470,8 +3460,8 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
         dot18_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_2_35 = load_v4(key_w0_2 + h * 144 + j);
                 store_v4(key_w0_2 + h * 144 + j, (key_w0_2_35 * 0.5f) * (tanh_v4((key_w0_2_35 + (((key_w0_2_35 *
                     key_w0_2_35) * key_w0_2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3527,8 +3517,8 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
         dot20_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_2_40 = load_v4(key_w2_2 + h * 144 + j);
                 store_v4(key_w2_2 + h * 144 + j, (key_w2_2_40 * 0.5f) * (tanh_v4((key_w2_2_40 + (((key_w2_2_40 *
                     key_w2_2_40) * key_w2_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3537,8 +3527,8 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot19_v4(round_up(j1 - j0, 16), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 144 + j, tanh_v4((load_v4(key_w3 + r * 144 + j) * load_v4(key_w3_2 + r * 144 + j))
                     * 0.176776695f) * 5.656854f);
             }
@@ -3546,12 +3536,10 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
         dot21_v4(round_up(j1 - j0, 16), rows, query_15, key_w3, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    const vec_v4 score_41 = load_v4(score + r_q * 144 + j);
-                    store_v4(score + r_q * 144 + j, score_41 * score_41);
-                }
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 score_41 = load_v4(score + r_q * 144 + j);
+                store_v4(score + r_q * 144 + j, score_41 * score_41);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -4409,8 +4397,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         dot0_v3(round_up(i1 - i0, 8), sketch_g1_w0, query_4, query_w0);
         /* query_w0 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_w0_10 = load_v3(query_w0 + h * 16 + i);
                 store_v3(query_w0 + h * 16 + i, (query_w0_10 * 0.5f) * (tanh_v3((query_w0_10 + (((query_w0_10 *
                     query_w0_10) * query_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4466,8 +4454,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         dot2_v3(round_up(i1 - i0, 8), sketch_g1_w2, query_w1, query_w2);
         /* query_w2 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_w2_15 = load_v3(query_w2 + h * 16 + i);
                 store_v3(query_w2 + h * 16 + i, (query_w2_15 * 0.5f) * (tanh_v3((query_w2_15 + (((query_w2_15 *
                     query_w2_15) * query_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4487,8 +4475,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         dot0_v3(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_w0_2);
         /* query_w0_2 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
            0.044715f)) * 0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_w0_2_17 = load_v3(query_w0_2 + h * 16 + i);
                 store_v3(query_w0_2 + h * 16 + i, (query_w0_2_17 * 0.5f) * (tanh_v3((query_w0_2_17 + (((query_w0_2_17 *
                     query_w0_2_17) * query_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4544,8 +4532,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         dot2_v3(round_up(i1 - i0, 8), sketch_g2_w2, query_w1_2, query_w2_2);
         /* query_w2_2 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
            0.044715f)) * 0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_w2_2_22 = load_v3(query_w2_2 + h * 16 + i);
                 store_v3(query_w2_2 + h * 16 + i, (query_w2_2_22 * 0.5f) * (tanh_v3((query_w2_2_22 + (((query_w2_2_22 *
                     query_w2_2_22) * query_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4554,8 +4542,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         /* query_w3_2[r][i] = sum over h of sketch_g2_w3 * query_w2_2 */
         dot1_v3(round_up(i1 - i0, 8), sketch_g2_w3, query_w2_2, query_w3_2);
         /* query_14 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_14 + r * 16 + i, tanh_v3((load_v3(query_w3 + r * 16 + i) * load_v3(query_w3_2 + r * 16 +
                     i)) * 0.176776695f) * 5.656854f);
             }
@@ -4566,12 +4554,10 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -4664,8 +4650,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         dot3_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_33 = load_v3(key_w0 + h * 96 + j);
                 store_v3(key_w0 + h * 96 + j, (key_w0_33 * 0.5f) * (tanh_v3((key_w0_33 + (((key_w0_33 * key_w0_33) *
                     key_w0_33) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4721,8 +4707,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         dot5_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_38 = load_v3(key_w2 + h * 96 + j);
                 store_v3(key_w2 + h * 96 + j, (key_w2_38 * 0.5f) * (tanh_v3((key_w2_38 + (((key_w2_38 * key_w2_38) *
                     key_w2_38) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4742,8 +4728,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         dot3_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_2_40 = load_v3(key_w0_2 + h * 96 + j);
                 store_v3(key_w0_2 + h * 96 + j, (key_w0_2_40 * 0.5f) * (tanh_v3((key_w0_2_40 + (((key_w0_2_40 *
                     key_w0_2_40) * key_w0_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4799,8 +4785,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         dot5_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_2_45 = load_v3(key_w2_2 + h * 96 + j);
                 store_v3(key_w2_2 + h * 96 + j, (key_w2_2_45 * 0.5f) * (tanh_v3((key_w2_2_45 + (((key_w2_2_45 *
                     key_w2_2_45) * key_w2_2_45) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4809,8 +4795,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot4_v3(round_up(j1 - j0, 8), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 96 + j, tanh_v3((load_v3(key_w3 + r * 96 + j) * load_v3(key_w3_2 + r * 96 + j)) *
                     0.176776695f) * 5.656854f);
             }
@@ -5067,8 +5053,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         dot9_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_10 = load_v3(key_w0 + h * 64 + j);
                 store_v3(key_w0 + h * 64 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 * key_w0_10) *
                     key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5124,8 +5110,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         dot11_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_15 = load_v3(key_w2 + h * 64 + j);
                 store_v3(key_w2 + h * 64 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 * key_w2_15) *
                     key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5145,8 +5131,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         dot9_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 64 + j);
                 store_v3(key_w0_2 + h * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 + (((key_w0_2_17 *
                     key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5202,8 +5188,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         dot11_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 64 + j);
                 store_v3(key_w2_2 + h * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 + (((key_w2_2_22 *
                     key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5212,8 +5198,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot10_v3(round_up(j1 - j0, 8), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 64 + j, tanh_v3((load_v3(key_w3 + r * 64 + j) * load_v3(key_w3_2 + r * 64 + j)) *
                     0.176776695f) * 5.656854f);
             }
@@ -5221,12 +5207,10 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 32) * 64 + j) *
-                            load_v3(key_w3 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 32) * 64 + j) * load_v3(key_w3 +
+                        (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -5460,8 +5444,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             dot9_v3(round_up(i1 - i0, 8), sketch_g1_w0, query_4, query_w0);
             /* query_w0 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_w0_35 = load_v3(query_w0 + h * 64 + i);
                     store_v3(query_w0 + h * 64 + i, (query_w0_35 * 0.5f) * (tanh_v3((query_w0_35 + (((query_w0_35 *
                         query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5517,8 +5501,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             dot11_v3(round_up(i1 - i0, 8), sketch_g1_w2, query_w1, query_w2);
             /* query_w2 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_w2_40 = load_v3(query_w2 + h * 64 + i);
                     store_v3(query_w2 + h * 64 + i, (query_w2_40 * 0.5f) * (tanh_v3((query_w2_40 + (((query_w2_40 *
                         query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5538,8 +5522,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             dot9_v3(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_w0_2);
             /* query_w0_2 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_w0_2_42 = load_v3(query_w0_2 + h * 64 + i);
                     store_v3(query_w0_2 + h * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_v3((query_w0_2_42 +
                         (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5595,8 +5579,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             dot11_v3(round_up(i1 - i0, 8), sketch_g2_w2, query_w1_2, query_w2_2);
             /* query_w2_2 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_w2_2_47 = load_v3(query_w2_2 + h * 64 + i);
                     store_v3(query_w2_2 + h * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_v3((query_w2_2_47 +
                         (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5605,8 +5589,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
             /* query_w3_2[r][i] = sum over h of sketch_g2_w3 * query_w2_2 */
             dot10_v3(round_up(i1 - i0, 8), sketch_g2_w3, query_w2_2, query_w3_2);
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t r = 0; r < 32; r++) {
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     store_v3(query_w3 + r * 64 + i, tanh_v3((load_v3(query_w3 + r * 64 + i) * load_v3(query_w3_2 + r *
                         64 + i)) * 0.176776695f) * 5.656854f);
                 }
@@ -5618,11 +5602,9 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -5658,12 +5640,10 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -5755,8 +5735,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 dot9_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_17, key_w0_3);
                 /* key_w0_3 = (key_w0_3 * 0.5f) * (tanh((key_w0_3 + (((key_w0_3 * key_w0_3) * key_w0_3) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = 0; h < 256; h++) {
+                for (int64_t h = 0; h < 256; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w0_3_59 = load_v3(key_w0_3 + h * 64 + j);
                         store_v3(key_w0_3 + h * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_v3((key_w0_3_59 + (((key_w0_3_59 *
                             key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5812,8 +5792,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 dot11_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1_3, key_w2_3);
                 /* key_w2_3 = (key_w2_3 * 0.5f) * (tanh((key_w2_3 + (((key_w2_3 * key_w2_3) * key_w2_3) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = 0; h < 256; h++) {
+                for (int64_t h = 0; h < 256; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_3_64 = load_v3(key_w2_3 + h * 64 + j);
                         store_v3(key_w2_3 + h * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_v3((key_w2_3_64 + (((key_w2_3_64 *
                             key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5833,8 +5813,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 dot9_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile_2, key_w0_4);
                 /* key_w0_4 = (key_w0_4 * 0.5f) * (tanh((key_w0_4 + (((key_w0_4 * key_w0_4) * key_w0_4) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = 0; h < 256; h++) {
+                for (int64_t h = 0; h < 256; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w0_4_66 = load_v3(key_w0_4 + h * 64 + j);
                         store_v3(key_w0_4 + h * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_v3((key_w0_4_66 + (((key_w0_4_66 *
                             key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5890,8 +5870,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 dot11_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_4, key_w2_4);
                 /* key_w2_4 = (key_w2_4 * 0.5f) * (tanh((key_w2_4 + (((key_w2_4 * key_w2_4) * key_w2_4) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = 0; h < 256; h++) {
+                for (int64_t h = 0; h < 256; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_4_71 = load_v3(key_w2_4 + h * 64 + j);
                         store_v3(key_w2_4 + h * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_v3((key_w2_4_71 + (((key_w2_4_71 *
                             key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5900,8 +5880,8 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
                 /* key_w3_4[r][j] = sum over h of sketch_g2_w3 * key_w2_4 */
                 dot10_v3(round_up(j1 - j0, 8), sketch_g2_w3, key_w2_4, key_w3_4);
                 /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.176776695f) * 5.656854f */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t r = 0; r < 32; r++) {
+                for (int64_t r = 0; r < 32; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         store_v3(key_w3_3 + r * 64 + j, tanh_v3((load_v3(key_w3_3 + r * 64 + j) * load_v3(key_w3_4 + r *
                             64 + j)) * 0.176776695f) * 5.656854f);
                     }
@@ -6122,8 +6102,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         dot9_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_90 = load_v3(key_w0 + h * 64 + j);
                 store_v3(key_w0 + h * 64 + j, (key_w0_90 * 0.5f) * (tanh_v3((key_w0_90 + (((key_w0_90 * key_w0_90) *
                     key_w0_90) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6179,8 +6159,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         dot11_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_95 = load_v3(key_w2 + h * 64 + j);
                 store_v3(key_w2 + h * 64 + j, (key_w2_95 * 0.5f) * (tanh_v3((key_w2_95 + (((key_w2_95 * key_w2_95) *
                     key_w2_95) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6200,8 +6180,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         dot9_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_2_97 = load_v3(key_w0_2 + h * 64 + j);
                 store_v3(key_w0_2 + h * 64 + j, (key_w0_2_97 * 0.5f) * (tanh_v3((key_w0_2_97 + (((key_w0_2_97 *
                     key_w0_2_97) * key_w0_2_97) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6257,8 +6237,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         dot11_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_2_102 = load_v3(key_w2_2 + h * 64 + j);
                 store_v3(key_w2_2 + h * 64 + j, (key_w2_2_102 * 0.5f) * (tanh_v3((key_w2_2_102 + (((key_w2_2_102 *
                     key_w2_2_102) * key_w2_2_102) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6267,8 +6247,8 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot10_v3(round_up(j1 - j0, 8), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 64 + j, tanh_v3((load_v3(key_w3 + r * 64 + j) * load_v3(key_w3_2 + r * 64 + j)) *
                     0.176776695f) * 5.656854f);
             }
@@ -6276,12 +6256,10 @@ TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *cal
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 32) * 64 + j) *
-                            load_v3(key_w3 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 32) * 64 + j) * load_v3(key_w3 +
+                        (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -6825,8 +6803,8 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
         dot18_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_28 = load_v3(key_w0 + h * 144 + j);
                 store_v3(key_w0 + h * 144 + j, (key_w0_28 * 0.5f) * (tanh_v3((key_w0_28 + (((key_w0_28 * key_w0_28) *
                     key_w0_28) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6882,8 +6860,8 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
         dot20_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_33 = load_v3(key_w2 + h * 144 + j);
                 store_v3(key_w2 + h * 144 + j, (key_w2_33 * 0.5f) * (tanh_v3((key_w2_33 + (((key_w2_33 * key_w2_33) *
                     key_w2_33) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6903,8 +6881,8 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
         dot18_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_2_35 = load_v3(key_w0_2 + h * 144 + j);
                 store_v3(key_w0_2 + h * 144 + j, (key_w0_2_35 * 0.5f) * (tanh_v3((key_w0_2_35 + (((key_w0_2_35 *
                     key_w0_2_35) * key_w0_2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6960,8 +6938,8 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
         dot20_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_2_40 = load_v3(key_w2_2 + h * 144 + j);
                 store_v3(key_w2_2 + h * 144 + j, (key_w2_2_40 * 0.5f) * (tanh_v3((key_w2_2_40 + (((key_w2_2_40 *
                     key_w2_2_40) * key_w2_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6970,8 +6948,8 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot19_v3(round_up(j1 - j0, 8), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 144 + j, tanh_v3((load_v3(key_w3 + r * 144 + j) * load_v3(key_w3_2 + r * 144 + j))
                     * 0.176776695f) * 5.656854f);
             }
@@ -6979,12 +6957,10 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
         dot21_v3(round_up(j1 - j0, 8), rows, query_15, key_w3, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 score_41 = load_v3(score + r_q * 144 + j);
-                    store_v3(score + r_q * 144 + j, score_41 * score_41);
-                }
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 score_41 = load_v3(score + r_q * 144 + j);
+                store_v3(score + r_q * 144 + j, score_41 * score_41);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -7830,8 +7806,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         dot0_any(round_up(i1 - i0, 4), sketch_g1_w0, query_4, query_w0);
         /* query_w0 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_w0_10 = load_any(query_w0 + h * 16 + i);
                 store_any(query_w0 + h * 16 + i, (query_w0_10 * 0.5f) * (tanh_any((query_w0_10 + (((query_w0_10 *
                     query_w0_10) * query_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7887,8 +7863,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         dot2_any(round_up(i1 - i0, 4), sketch_g1_w2, query_w1, query_w2);
         /* query_w2 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_w2_15 = load_any(query_w2 + h * 16 + i);
                 store_any(query_w2 + h * 16 + i, (query_w2_15 * 0.5f) * (tanh_any((query_w2_15 + (((query_w2_15 *
                     query_w2_15) * query_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7908,8 +7884,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         dot0_any(round_up(i1 - i0, 4), sketch_g2_w0, q_tile, query_w0_2);
         /* query_w0_2 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
            0.044715f)) * 0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_w0_2_17 = load_any(query_w0_2 + h * 16 + i);
                 store_any(query_w0_2 + h * 16 + i, (query_w0_2_17 * 0.5f) * (tanh_any((query_w0_2_17 + (((query_w0_2_17
                     * query_w0_2_17) * query_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7965,8 +7941,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         dot2_any(round_up(i1 - i0, 4), sketch_g2_w2, query_w1_2, query_w2_2);
         /* query_w2_2 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
            0.044715f)) * 0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_w2_2_22 = load_any(query_w2_2 + h * 16 + i);
                 store_any(query_w2_2 + h * 16 + i, (query_w2_2_22 * 0.5f) * (tanh_any((query_w2_2_22 + (((query_w2_2_22
                     * query_w2_2_22) * query_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7975,8 +7951,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         /* query_w3_2[r][i] = sum over h of sketch_g2_w3 * query_w2_2 */
         dot1_any(round_up(i1 - i0, 4), sketch_g2_w3, query_w2_2, query_w3_2);
         /* query_14 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_14 + r * 16 + i, tanh_any((load_any(query_w3 + r * 16 + i) * load_any(query_w3_2 + r *
                     16 + i)) * 0.176776695f) * 5.656854f);
             }
@@ -7987,12 +7963,10 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -8085,8 +8059,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         dot3_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_33 = load_any(key_w0 + h * 96 + j);
                 store_any(key_w0 + h * 96 + j, (key_w0_33 * 0.5f) * (tanh_any((key_w0_33 + (((key_w0_33 * key_w0_33) *
                     key_w0_33) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8142,8 +8116,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         dot5_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_38 = load_any(key_w2 + h * 96 + j);
                 store_any(key_w2 + h * 96 + j, (key_w2_38 * 0.5f) * (tanh_any((key_w2_38 + (((key_w2_38 * key_w2_38) *
                     key_w2_38) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8163,8 +8137,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         dot3_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_2_40 = load_any(key_w0_2 + h * 96 + j);
                 store_any(key_w0_2 + h * 96 + j, (key_w0_2_40 * 0.5f) * (tanh_any((key_w0_2_40 + (((key_w0_2_40 *
                     key_w0_2_40) * key_w0_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8220,8 +8194,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         dot5_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_2_45 = load_any(key_w2_2 + h * 96 + j);
                 store_any(key_w2_2 + h * 96 + j, (key_w2_2_45 * 0.5f) * (tanh_any((key_w2_2_45 + (((key_w2_2_45 *
                     key_w2_2_45) * key_w2_2_45) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8230,8 +8204,8 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot4_any(round_up(j1 - j0, 4), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 96 + j, tanh_any((load_any(key_w3 + r * 96 + j) * load_any(key_w3_2 + r * 96 +
                     j)) * 0.176776695f) * 5.656854f);
             }
@@ -8488,8 +8462,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         dot9_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_10 = load_any(key_w0 + h * 64 + j);
                 store_any(key_w0 + h * 64 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 * key_w0_10) *
                     key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8545,8 +8519,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         dot11_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_15 = load_any(key_w2 + h * 64 + j);
                 store_any(key_w2 + h * 64 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 * key_w2_15) *
                     key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8566,8 +8540,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         dot9_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 64 + j);
                 store_any(key_w0_2 + h * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 + (((key_w0_2_17 *
                     key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8623,8 +8597,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         dot11_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 64 + j);
                 store_any(key_w2_2 + h * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 + (((key_w2_2_22 *
                     key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8633,8 +8607,8 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot10_any(round_up(j1 - j0, 4), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 64 + j, tanh_any((load_any(key_w3 + r * 64 + j) * load_any(key_w3_2 + r * 64 +
                     j)) * 0.176776695f) * 5.656854f);
             }
@@ -8642,12 +8616,10 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 32) * 64 + j) *
-                            load_any(key_w3 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 32) * 64 + j) * load_any(key_w3
+                        + (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -8881,8 +8853,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             dot9_any(round_up(i1 - i0, 4), sketch_g1_w0, query_4, query_w0);
             /* query_w0 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_w0_35 = load_any(query_w0 + h * 64 + i);
                     store_any(query_w0 + h * 64 + i, (query_w0_35 * 0.5f) * (tanh_any((query_w0_35 + (((query_w0_35 *
                         query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8938,8 +8910,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             dot11_any(round_up(i1 - i0, 4), sketch_g1_w2, query_w1, query_w2);
             /* query_w2 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_w2_40 = load_any(query_w2 + h * 64 + i);
                     store_any(query_w2 + h * 64 + i, (query_w2_40 * 0.5f) * (tanh_any((query_w2_40 + (((query_w2_40 *
                         query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8959,8 +8931,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             dot9_any(round_up(i1 - i0, 4), sketch_g2_w0, q_tile, query_w0_2);
             /* query_w0_2 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_w0_2_42 = load_any(query_w0_2 + h * 64 + i);
                     store_any(query_w0_2 + h * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_any((query_w0_2_42 +
                         (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9016,8 +8988,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             dot11_any(round_up(i1 - i0, 4), sketch_g2_w2, query_w1_2, query_w2_2);
             /* query_w2_2 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_w2_2_47 = load_any(query_w2_2 + h * 64 + i);
                     store_any(query_w2_2 + h * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_any((query_w2_2_47 +
                         (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9026,8 +8998,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
             /* query_w3_2[r][i] = sum over h of sketch_g2_w3 * query_w2_2 */
             dot10_any(round_up(i1 - i0, 4), sketch_g2_w3, query_w2_2, query_w3_2);
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t r = 0; r < 32; r++) {
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(query_w3 + r * 64 + i, tanh_any((load_any(query_w3 + r * 64 + i) * load_any(query_w3_2 + r
                         * 64 + i)) * 0.176776695f) * 5.656854f);
                 }
@@ -9039,11 +9011,9 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -9079,12 +9049,10 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -9176,8 +9144,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 dot9_any(round_up(j1 - j0, 4), sketch_g1_w0, key_17, key_w0_3);
                 /* key_w0_3 = (key_w0_3 * 0.5f) * (tanh((key_w0_3 + (((key_w0_3 * key_w0_3) * key_w0_3) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = 0; h < 256; h++) {
+                for (int64_t h = 0; h < 256; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w0_3_59 = load_any(key_w0_3 + h * 64 + j);
                         store_any(key_w0_3 + h * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_any((key_w0_3_59 + (((key_w0_3_59
                             * key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9233,8 +9201,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 dot11_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1_3, key_w2_3);
                 /* key_w2_3 = (key_w2_3 * 0.5f) * (tanh((key_w2_3 + (((key_w2_3 * key_w2_3) * key_w2_3) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = 0; h < 256; h++) {
+                for (int64_t h = 0; h < 256; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_3_64 = load_any(key_w2_3 + h * 64 + j);
                         store_any(key_w2_3 + h * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_any((key_w2_3_64 + (((key_w2_3_64
                             * key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9254,8 +9222,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 dot9_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile_2, key_w0_4);
                 /* key_w0_4 = (key_w0_4 * 0.5f) * (tanh((key_w0_4 + (((key_w0_4 * key_w0_4) * key_w0_4) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = 0; h < 256; h++) {
+                for (int64_t h = 0; h < 256; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w0_4_66 = load_any(key_w0_4 + h * 64 + j);
                         store_any(key_w0_4 + h * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_any((key_w0_4_66 + (((key_w0_4_66
                             * key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9311,8 +9279,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 dot11_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_4, key_w2_4);
                 /* key_w2_4 = (key_w2_4 * 0.5f) * (tanh((key_w2_4 + (((key_w2_4 * key_w2_4) * key_w2_4) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = 0; h < 256; h++) {
+                for (int64_t h = 0; h < 256; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_4_71 = load_any(key_w2_4 + h * 64 + j);
                         store_any(key_w2_4 + h * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_any((key_w2_4_71 + (((key_w2_4_71
                             * key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9321,8 +9289,8 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 /* key_w3_4[r][j] = sum over h of sketch_g2_w3 * key_w2_4 */
                 dot10_any(round_up(j1 - j0, 4), sketch_g2_w3, key_w2_4, key_w3_4);
                 /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.176776695f) * 5.656854f */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t r = 0; r < 32; r++) {
+                for (int64_t r = 0; r < 32; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         store_any(key_w3_3 + r * 64 + j, tanh_any((load_any(key_w3_3 + r * 64 + j) * load_any(key_w3_4 +
                             r * 64 + j)) * 0.176776695f) * 5.656854f);
                     }
@@ -9544,8 +9512,8 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         dot9_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_90 = load_any(key_w0 + h * 64 + j);
                 store_any(key_w0 + h * 64 + j, (key_w0_90 * 0.5f) * (tanh_any((key_w0_90 + (((key_w0_90 * key_w0_90) *
                     key_w0_90) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9601,8 +9569,8 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         dot11_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_95 = load_any(key_w2 + h * 64 + j);
                 store_any(key_w2 + h * 64 + j, (key_w2_95 * 0.5f) * (tanh_any((key_w2_95 + (((key_w2_95 * key_w2_95) *
                     key_w2_95) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9622,8 +9590,8 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         dot9_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_2_97 = load_any(key_w0_2 + h * 64 + j);
                 store_any(key_w0_2 + h * 64 + j, (key_w0_2_97 * 0.5f) * (tanh_any((key_w0_2_97 + (((key_w0_2_97 *
                     key_w0_2_97) * key_w0_2_97) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9679,8 +9647,8 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         dot11_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_2_102 = load_any(key_w2_2 + h * 64 + j);
                 store_any(key_w2_2 + h * 64 + j, (key_w2_2_102 * 0.5f) * (tanh_any((key_w2_2_102 + (((key_w2_2_102 *
                     key_w2_2_102) * key_w2_2_102) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9689,8 +9657,8 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot10_any(round_up(j1 - j0, 4), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 64 + j, tanh_any((load_any(key_w3 + r * 64 + j) * load_any(key_w3_2 + r * 64 +
                     j)) * 0.176776695f) * 5.656854f);
             }
@@ -9698,12 +9666,10 @@ APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 32) * 64 + j) *
-                            load_any(key_w3 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 32) * 64 + j) * load_any(key_w3
+                        + (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -10247,8 +10213,8 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
         dot18_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_28 = load_any(key_w0 + h * 144 + j);
                 store_any(key_w0 + h * 144 + j, (key_w0_28 * 0.5f) * (tanh_any((key_w0_28 + (((key_w0_28 * key_w0_28) *
                     key_w0_28) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -10304,8 +10270,8 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
         dot20_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_33 = load_any(key_w2 + h * 144 + j);
                 store_any(key_w2 + h * 144 + j, (key_w2_33 * 0.5f) * (tanh_any((key_w2_33 + (((key_w2_33 * key_w2_33) *
                     key_w2_33) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -10325,8 +10291,8 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
         dot18_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_2_35 = load_any(key_w0_2 + h * 144 + j);
                 store_any(key_w0_2 + h * 144 + j, (key_w0_2_35 * 0.5f) * (tanh_any((key_w0_2_35 + (((key_w0_2_35 *
                     key_w0_2_35) * key_w0_2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -10382,8 +10348,8 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
         dot20_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_2_40 = load_any(key_w2_2 + h * 144 + j);
                 store_any(key_w2_2 + h * 144 + j, (key_w2_2_40 * 0.5f) * (tanh_any((key_w2_2_40 + (((key_w2_2_40 *
                     key_w2_2_40) * key_w2_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -10392,8 +10358,8 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot19_any(round_up(j1 - j0, 4), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 144 + j, tanh_any((load_any(key_w3 + r * 144 + j) * load_any(key_w3_2 + r * 144 +
                     j)) * 0.176776695f) * 5.656854f);
             }
@@ -10401,12 +10367,10 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
         dot21_any(round_up(j1 - j0, 4), rows, query_15, key_w3, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any score_41 = load_any(score + r_q * 144 + j);
-                    store_any(score + r_q * 144 + j, score_41 * score_41);
-                }
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any score_41 = load_any(score + r_q * 144 + j);
+                store_any(score + r_q * 144 + j, score_41 * score_41);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */

@@ -988,8 +988,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         dot0_v4(round_up(i1 - i0, 16), sketch_g1_w0, query_4, query_w0);
         /* query_w0 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_w0_8 = load_v4(query_w0 + h * 32 + i);
                 store_v4(query_w0 + h * 32 + i, (query_w0_8 * 0.5f) * (tanh_v4((query_w0_8 + (((query_w0_8 * query_w0_8)
                     * query_w0_8) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1045,8 +1045,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         dot2_v4(round_up(i1 - i0, 16), sketch_g1_w2, query_w1, query_w2);
         /* query_w2 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_w2_13 = load_v4(query_w2 + h * 32 + i);
                 store_v4(query_w2 + h * 32 + i, (query_w2_13 * 0.5f) * (tanh_v4((query_w2_13 + (((query_w2_13 *
                     query_w2_13) * query_w2_13) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1066,8 +1066,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         dot0_v4(round_up(i1 - i0, 16), sketch_g2_w0, query_3, query_w0_2);
         /* query_w0_2 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
            0.044715f)) * 0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_w0_2_15 = load_v4(query_w0_2 + h * 32 + i);
                 store_v4(query_w0_2 + h * 32 + i, (query_w0_2_15 * 0.5f) * (tanh_v4((query_w0_2_15 + (((query_w0_2_15 *
                     query_w0_2_15) * query_w0_2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1123,8 +1123,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         dot2_v4(round_up(i1 - i0, 16), sketch_g2_w2, query_w1_2, query_w2_2);
         /* query_w2_2 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
            0.044715f)) * 0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 query_w2_2_20 = load_v4(query_w2_2 + h * 32 + i);
                 store_v4(query_w2_2 + h * 32 + i, (query_w2_2_20 * 0.5f) * (tanh_v4((query_w2_2_20 + (((query_w2_2_20 *
                     query_w2_2_20) * query_w2_2_20) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1133,8 +1133,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         /* query_w3_2[r][i] = sum over h of sketch_g2_w3 * query_w2_2 */
         dot1_v4(round_up(i1 - i0, 16), sketch_g2_w3, query_w2_2, query_w3_2);
         /* query_14 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_14 + r * 32 + i, tanh_v4((load_v4(query_w3 + r * 32 + i) * load_v4(query_w3_2 + r * 32 +
                     i)) * 0.176776695f) * 5.656854f);
             }
@@ -1145,12 +1145,10 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -1242,8 +1240,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         dot3_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_30 = load_v4(key_w0 + h * 96 + j);
                 store_v4(key_w0 + h * 96 + j, (key_w0_30 * 0.5f) * (tanh_v4((key_w0_30 + (((key_w0_30 * key_w0_30) *
                     key_w0_30) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1299,8 +1297,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         dot5_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_35 = load_v4(key_w2 + h * 96 + j);
                 store_v4(key_w2 + h * 96 + j, (key_w2_35 * 0.5f) * (tanh_v4((key_w2_35 + (((key_w2_35 * key_w2_35) *
                     key_w2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1320,8 +1318,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         dot3_v4(round_up(j1 - j0, 16), sketch_g2_w0, key_3, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_2_37 = load_v4(key_w0_2 + h * 96 + j);
                 store_v4(key_w0_2 + h * 96 + j, (key_w0_2_37 * 0.5f) * (tanh_v4((key_w0_2_37 + (((key_w0_2_37 *
                     key_w0_2_37) * key_w0_2_37) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1377,8 +1375,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         dot5_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_2_42 = load_v4(key_w2_2 + h * 96 + j);
                 store_v4(key_w2_2 + h * 96 + j, (key_w2_2_42 * 0.5f) * (tanh_v4((key_w2_2_42 + (((key_w2_2_42 *
                     key_w2_2_42) * key_w2_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1387,8 +1385,8 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot4_v4(round_up(j1 - j0, 16), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 96 + j, tanh_v4((load_v4(key_w3 + r * 96 + j) * load_v4(key_w3_2 + r * 96 + j)) *
                     0.176776695f) * 5.656854f);
             }
@@ -1662,8 +1660,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
         dot10_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_3, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_10 = load_v4(key_w0 + h * 64 + j);
                 store_v4(key_w0 + h * 64 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 * key_w0_10) *
                     key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1719,8 +1717,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
         dot12_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_15 = load_v4(key_w2 + h * 64 + j);
                 store_v4(key_w2 + h * 64 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 * key_w2_15) *
                     key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1740,8 +1738,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
         dot10_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 64 + j);
                 store_v4(key_w0_2 + h * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 + (((key_w0_2_17 *
                     key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1797,8 +1795,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
         dot12_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 64 + j);
                 store_v4(key_w2_2 + h * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 + (((key_w2_2_22 *
                     key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1807,8 +1805,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot11_v4(round_up(j1 - j0, 16), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 64 + j, tanh_v4((load_v4(key_w3 + r * 64 + j) * load_v4(key_w3_2 + r * 64 + j)) *
                     0.176776695f) * 5.656854f);
             }
@@ -1816,12 +1814,10 @@ TARGET_v4 APART void polysketch_learned_r32_local_keys_v4(const struct call *cal
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 32) * 64 + j) *
-                            load_v4(key_w3 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 32) * 64 + j) * load_v4(key_w3 +
+                        (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -2040,8 +2036,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             dot10_v4(round_up(i1 - i0, 16), sketch_g1_w0, query_3, query_w0);
             /* query_w0 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_w0_34 = load_v4(query_w0 + h * 64 + i);
                     store_v4(query_w0 + h * 64 + i, (query_w0_34 * 0.5f) * (tanh_v4((query_w0_34 + (((query_w0_34 *
                         query_w0_34) * query_w0_34) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2097,8 +2093,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             dot12_v4(round_up(i1 - i0, 16), sketch_g1_w2, query_w1, query_w2);
             /* query_w2 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_w2_39 = load_v4(query_w2 + h * 64 + i);
                     store_v4(query_w2 + h * 64 + i, (query_w2_39 * 0.5f) * (tanh_v4((query_w2_39 + (((query_w2_39 *
                         query_w2_39) * query_w2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2118,8 +2114,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             dot10_v4(round_up(i1 - i0, 16), sketch_g2_w0, query_2, query_w0_2);
             /* query_w0_2 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_w0_2_41 = load_v4(query_w0_2 + h * 64 + i);
                     store_v4(query_w0_2 + h * 64 + i, (query_w0_2_41 * 0.5f) * (tanh_v4((query_w0_2_41 +
                         (((query_w0_2_41 * query_w0_2_41) * query_w0_2_41) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2175,8 +2171,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             dot12_v4(round_up(i1 - i0, 16), sketch_g2_w2, query_w1_2, query_w2_2);
             /* query_w2_2 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_w2_2_46 = load_v4(query_w2_2 + h * 64 + i);
                     store_v4(query_w2_2 + h * 64 + i, (query_w2_2_46 * 0.5f) * (tanh_v4((query_w2_2_46 +
                         (((query_w2_2_46 * query_w2_2_46) * query_w2_2_46) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2185,8 +2181,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
             /* query_w3_2[r][i] = sum over h of sketch_g2_w3 * query_w2_2 */
             dot11_v4(round_up(i1 - i0, 16), sketch_g2_w3, query_w2_2, query_w3_2);
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t r = 0; r < 32; r++) {
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(query_w3 + r * 64 + i, tanh_v4((load_v4(query_w3 + r * 64 + i) * load_v4(query_w3_2 + r *
                         64 + i)) * 0.176776695f) * 5.656854f);
                 }
@@ -2198,11 +2194,9 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -2238,12 +2232,10 @@ TARGET_v4 APART void polysketch_learned_r32_local_queries_v4(const struct call *
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -2858,8 +2850,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
         dot18_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_27 = load_v4(key_w0 + h * 144 + j);
                 store_v4(key_w0 + h * 144 + j, (key_w0_27 * 0.5f) * (tanh_v4((key_w0_27 + (((key_w0_27 * key_w0_27) *
                     key_w0_27) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2915,8 +2907,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
         dot20_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_32 = load_v4(key_w2 + h * 144 + j);
                 store_v4(key_w2 + h * 144 + j, (key_w2_32 * 0.5f) * (tanh_v4((key_w2_32 + (((key_w2_32 * key_w2_32) *
                     key_w2_32) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2936,8 +2928,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
         dot18_v4(round_up(j1 - j0, 16), sketch_g2_w0, key_3, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w0_2_34 = load_v4(key_w0_2 + h * 144 + j);
                 store_v4(key_w0_2 + h * 144 + j, (key_w0_2_34 * 0.5f) * (tanh_v4((key_w0_2_34 + (((key_w0_2_34 *
                     key_w0_2_34) * key_w0_2_34) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2993,8 +2985,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
         dot20_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const vec_v4 key_w2_2_39 = load_v4(key_w2_2 + h * 144 + j);
                 store_v4(key_w2_2 + h * 144 + j, (key_w2_2_39 * 0.5f) * (tanh_v4((key_w2_2_39 + (((key_w2_2_39 *
                     key_w2_2_39) * key_w2_2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3003,8 +2995,8 @@ TARGET_v4 APART void polysketch_learned_r32_local_few_keys_v4(const struct call 
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot19_v4(round_up(j1 - j0, 16), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 144 + j, tanh_v4((load_v4(key_w3 + r * 144 + j) * load_v4(key_w3_2 + r * 144 + j))
                     * 0.176776695f) * 5.656854f);
             }
@@ -3890,8 +3882,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         dot0_v3(round_up(i1 - i0, 8), sketch_g1_w0, query_4, query_w0);
         /* query_w0 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_w0_8 = load_v3(query_w0 + h * 16 + i);
                 store_v3(query_w0 + h * 16 + i, (query_w0_8 * 0.5f) * (tanh_v3((query_w0_8 + (((query_w0_8 * query_w0_8)
                     * query_w0_8) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3947,8 +3939,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         dot2_v3(round_up(i1 - i0, 8), sketch_g1_w2, query_w1, query_w2);
         /* query_w2 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_w2_13 = load_v3(query_w2 + h * 16 + i);
                 store_v3(query_w2 + h * 16 + i, (query_w2_13 * 0.5f) * (tanh_v3((query_w2_13 + (((query_w2_13 *
                     query_w2_13) * query_w2_13) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3968,8 +3960,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         dot0_v3(round_up(i1 - i0, 8), sketch_g2_w0, query_3, query_w0_2);
         /* query_w0_2 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
            0.044715f)) * 0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_w0_2_15 = load_v3(query_w0_2 + h * 16 + i);
                 store_v3(query_w0_2 + h * 16 + i, (query_w0_2_15 * 0.5f) * (tanh_v3((query_w0_2_15 + (((query_w0_2_15 *
                     query_w0_2_15) * query_w0_2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4025,8 +4017,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         dot2_v3(round_up(i1 - i0, 8), sketch_g2_w2, query_w1_2, query_w2_2);
         /* query_w2_2 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
            0.044715f)) * 0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 query_w2_2_20 = load_v3(query_w2_2 + h * 16 + i);
                 store_v3(query_w2_2 + h * 16 + i, (query_w2_2_20 * 0.5f) * (tanh_v3((query_w2_2_20 + (((query_w2_2_20 *
                     query_w2_2_20) * query_w2_2_20) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4035,8 +4027,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         /* query_w3_2[r][i] = sum over h of sketch_g2_w3 * query_w2_2 */
         dot1_v3(round_up(i1 - i0, 8), sketch_g2_w3, query_w2_2, query_w3_2);
         /* query_14 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_14 + r * 16 + i, tanh_v3((load_v3(query_w3 + r * 16 + i) * load_v3(query_w3_2 + r * 16 +
                     i)) * 0.176776695f) * 5.656854f);
             }
@@ -4047,12 +4039,10 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -4144,8 +4134,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         dot3_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_30 = load_v3(key_w0 + h * 96 + j);
                 store_v3(key_w0 + h * 96 + j, (key_w0_30 * 0.5f) * (tanh_v3((key_w0_30 + (((key_w0_30 * key_w0_30) *
                     key_w0_30) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4201,8 +4191,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         dot5_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_35 = load_v3(key_w2 + h * 96 + j);
                 store_v3(key_w2 + h * 96 + j, (key_w2_35 * 0.5f) * (tanh_v3((key_w2_35 + (((key_w2_35 * key_w2_35) *
                     key_w2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4222,8 +4212,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         dot3_v3(round_up(j1 - j0, 8), sketch_g2_w0, key_3, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_2_37 = load_v3(key_w0_2 + h * 96 + j);
                 store_v3(key_w0_2 + h * 96 + j, (key_w0_2_37 * 0.5f) * (tanh_v3((key_w0_2_37 + (((key_w0_2_37 *
                     key_w0_2_37) * key_w0_2_37) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4279,8 +4269,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         dot5_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_2_42 = load_v3(key_w2_2 + h * 96 + j);
                 store_v3(key_w2_2 + h * 96 + j, (key_w2_2_42 * 0.5f) * (tanh_v3((key_w2_2_42 + (((key_w2_2_42 *
                     key_w2_2_42) * key_w2_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4289,8 +4279,8 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot4_v3(round_up(j1 - j0, 8), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 96 + j, tanh_v3((load_v3(key_w3 + r * 96 + j) * load_v3(key_w3_2 + r * 96 + j)) *
                     0.176776695f) * 5.656854f);
             }
@@ -4564,8 +4554,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
         dot10_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_3, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_10 = load_v3(key_w0 + h * 64 + j);
                 store_v3(key_w0 + h * 64 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 * key_w0_10) *
                     key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4621,8 +4611,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
         dot12_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_15 = load_v3(key_w2 + h * 64 + j);
                 store_v3(key_w2 + h * 64 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 * key_w2_15) *
                     key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4642,8 +4632,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
         dot10_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 64 + j);
                 store_v3(key_w0_2 + h * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 + (((key_w0_2_17 *
                     key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4699,8 +4689,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
         dot12_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 64 + j);
                 store_v3(key_w2_2 + h * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 + (((key_w2_2_22 *
                     key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4709,8 +4699,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot11_v3(round_up(j1 - j0, 8), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 64 + j, tanh_v3((load_v3(key_w3 + r * 64 + j) * load_v3(key_w3_2 + r * 64 + j)) *
                     0.176776695f) * 5.656854f);
             }
@@ -4718,12 +4708,10 @@ TARGET_v3 APART void polysketch_learned_r32_local_keys_v3(const struct call *cal
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 32) * 64 + j) *
-                            load_v3(key_w3 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 32) * 64 + j) * load_v3(key_w3 +
+                        (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -4942,8 +4930,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             dot10_v3(round_up(i1 - i0, 8), sketch_g1_w0, query_3, query_w0);
             /* query_w0 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_w0_34 = load_v3(query_w0 + h * 64 + i);
                     store_v3(query_w0 + h * 64 + i, (query_w0_34 * 0.5f) * (tanh_v3((query_w0_34 + (((query_w0_34 *
                         query_w0_34) * query_w0_34) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4999,8 +4987,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             dot12_v3(round_up(i1 - i0, 8), sketch_g1_w2, query_w1, query_w2);
             /* query_w2 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_w2_39 = load_v3(query_w2 + h * 64 + i);
                     store_v3(query_w2 + h * 64 + i, (query_w2_39 * 0.5f) * (tanh_v3((query_w2_39 + (((query_w2_39 *
                         query_w2_39) * query_w2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5020,8 +5008,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             dot10_v3(round_up(i1 - i0, 8), sketch_g2_w0, query_2, query_w0_2);
             /* query_w0_2 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_w0_2_41 = load_v3(query_w0_2 + h * 64 + i);
                     store_v3(query_w0_2 + h * 64 + i, (query_w0_2_41 * 0.5f) * (tanh_v3((query_w0_2_41 +
                         (((query_w0_2_41 * query_w0_2_41) * query_w0_2_41) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5077,8 +5065,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             dot12_v3(round_up(i1 - i0, 8), sketch_g2_w2, query_w1_2, query_w2_2);
             /* query_w2_2 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_w2_2_46 = load_v3(query_w2_2 + h * 64 + i);
                     store_v3(query_w2_2 + h * 64 + i, (query_w2_2_46 * 0.5f) * (tanh_v3((query_w2_2_46 +
                         (((query_w2_2_46 * query_w2_2_46) * query_w2_2_46) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5087,8 +5075,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
             /* query_w3_2[r][i] = sum over h of sketch_g2_w3 * query_w2_2 */
             dot11_v3(round_up(i1 - i0, 8), sketch_g2_w3, query_w2_2, query_w3_2);
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t r = 0; r < 32; r++) {
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     store_v3(query_w3 + r * 64 + i, tanh_v3((load_v3(query_w3 + r * 64 + i) * load_v3(query_w3_2 + r *
                         64 + i)) * 0.176776695f) * 5.656854f);
                 }
@@ -5100,11 +5088,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -5140,12 +5126,10 @@ TARGET_v3 APART void polysketch_learned_r32_local_queries_v3(const struct call *
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -5760,8 +5744,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
         dot18_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_27 = load_v3(key_w0 + h * 144 + j);
                 store_v3(key_w0 + h * 144 + j, (key_w0_27 * 0.5f) * (tanh_v3((key_w0_27 + (((key_w0_27 * key_w0_27) *
                     key_w0_27) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5817,8 +5801,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
         dot20_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_32 = load_v3(key_w2 + h * 144 + j);
                 store_v3(key_w2 + h * 144 + j, (key_w2_32 * 0.5f) * (tanh_v3((key_w2_32 + (((key_w2_32 * key_w2_32) *
                     key_w2_32) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5838,8 +5822,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
         dot18_v3(round_up(j1 - j0, 8), sketch_g2_w0, key_3, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w0_2_34 = load_v3(key_w0_2 + h * 144 + j);
                 store_v3(key_w0_2 + h * 144 + j, (key_w0_2_34 * 0.5f) * (tanh_v3((key_w0_2_34 + (((key_w0_2_34 *
                     key_w0_2_34) * key_w0_2_34) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5895,8 +5879,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
         dot20_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const vec_v3 key_w2_2_39 = load_v3(key_w2_2 + h * 144 + j);
                 store_v3(key_w2_2 + h * 144 + j, (key_w2_2_39 * 0.5f) * (tanh_v3((key_w2_2_39 + (((key_w2_2_39 *
                     key_w2_2_39) * key_w2_2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5905,8 +5889,8 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot19_v3(round_up(j1 - j0, 8), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 144 + j, tanh_v3((load_v3(key_w3 + r * 144 + j) * load_v3(key_w3_2 + r * 144 + j))
                     * 0.176776695f) * 5.656854f);
             }
@@ -6780,8 +6764,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         dot0_any(round_up(i1 - i0, 4), sketch_g1_w0, query_4, query_w0);
         /* query_w0 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_w0_8 = load_any(query_w0 + h * 16 + i);
                 store_any(query_w0 + h * 16 + i, (query_w0_8 * 0.5f) * (tanh_any((query_w0_8 + (((query_w0_8 *
                     query_w0_8) * query_w0_8) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6837,8 +6821,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         dot2_any(round_up(i1 - i0, 4), sketch_g1_w2, query_w1, query_w2);
         /* query_w2 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_w2_13 = load_any(query_w2 + h * 16 + i);
                 store_any(query_w2 + h * 16 + i, (query_w2_13 * 0.5f) * (tanh_any((query_w2_13 + (((query_w2_13 *
                     query_w2_13) * query_w2_13) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6858,8 +6842,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         dot0_any(round_up(i1 - i0, 4), sketch_g2_w0, query_3, query_w0_2);
         /* query_w0_2 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
            0.044715f)) * 0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_w0_2_15 = load_any(query_w0_2 + h * 16 + i);
                 store_any(query_w0_2 + h * 16 + i, (query_w0_2_15 * 0.5f) * (tanh_any((query_w0_2_15 + (((query_w0_2_15
                     * query_w0_2_15) * query_w0_2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6915,8 +6899,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         dot2_any(round_up(i1 - i0, 4), sketch_g2_w2, query_w1_2, query_w2_2);
         /* query_w2_2 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
            0.044715f)) * 0.7978846f) + 1.0f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_w2_2_20 = load_any(query_w2_2 + h * 16 + i);
                 store_any(query_w2_2 + h * 16 + i, (query_w2_2_20 * 0.5f) * (tanh_any((query_w2_2_20 + (((query_w2_2_20
                     * query_w2_2_20) * query_w2_2_20) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6925,8 +6909,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         /* query_w3_2[r][i] = sum over h of sketch_g2_w3 * query_w2_2 */
         dot1_any(round_up(i1 - i0, 4), sketch_g2_w3, query_w2_2, query_w3_2);
         /* query_14 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_14 + r * 16 + i, tanh_any((load_any(query_w3 + r * 16 + i) * load_any(query_w3_2 + r *
                     16 + i)) * 0.176776695f) * 5.656854f);
             }
@@ -6937,12 +6921,10 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -7034,8 +7016,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         dot3_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_30 = load_any(key_w0 + h * 96 + j);
                 store_any(key_w0 + h * 96 + j, (key_w0_30 * 0.5f) * (tanh_any((key_w0_30 + (((key_w0_30 * key_w0_30) *
                     key_w0_30) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7091,8 +7073,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         dot5_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_35 = load_any(key_w2 + h * 96 + j);
                 store_any(key_w2 + h * 96 + j, (key_w2_35 * 0.5f) * (tanh_any((key_w2_35 + (((key_w2_35 * key_w2_35) *
                     key_w2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7112,8 +7094,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         dot3_any(round_up(j1 - j0, 4), sketch_g2_w0, key_3, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_2_37 = load_any(key_w0_2 + h * 96 + j);
                 store_any(key_w0_2 + h * 96 + j, (key_w0_2_37 * 0.5f) * (tanh_any((key_w0_2_37 + (((key_w0_2_37 *
                     key_w0_2_37) * key_w0_2_37) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7169,8 +7151,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         dot5_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_2_42 = load_any(key_w2_2 + h * 96 + j);
                 store_any(key_w2_2 + h * 96 + j, (key_w2_2_42 * 0.5f) * (tanh_any((key_w2_2_42 + (((key_w2_2_42 *
                     key_w2_2_42) * key_w2_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7179,8 +7161,8 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot4_any(round_up(j1 - j0, 4), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 96 + j, tanh_any((load_any(key_w3 + r * 96 + j) * load_any(key_w3_2 + r * 96 +
                     j)) * 0.176776695f) * 5.656854f);
             }
@@ -7454,8 +7436,8 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
         dot10_any(round_up(j1 - j0, 4), sketch_g1_w0, key_3, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_10 = load_any(key_w0 + h * 64 + j);
                 store_any(key_w0 + h * 64 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 * key_w0_10) *
                     key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7511,8 +7493,8 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
         dot12_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_15 = load_any(key_w2 + h * 64 + j);
                 store_any(key_w2 + h * 64 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 * key_w2_15) *
                     key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7532,8 +7514,8 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
         dot10_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 64 + j);
                 store_any(key_w0_2 + h * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 + (((key_w0_2_17 *
                     key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7589,8 +7571,8 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
         dot12_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 64 + j);
                 store_any(key_w2_2 + h * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 + (((key_w2_2_22 *
                     key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7599,8 +7581,8 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot11_any(round_up(j1 - j0, 4), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 64 + j, tanh_any((load_any(key_w3 + r * 64 + j) * load_any(key_w3_2 + r * 64 +
                     j)) * 0.176776695f) * 5.656854f);
             }
@@ -7608,12 +7590,10 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 32) * 64 + j) *
-                            load_any(key_w3 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 32) * 64 + j) * load_any(key_w3
+                        + (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -7832,8 +7812,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             dot10_any(round_up(i1 - i0, 4), sketch_g1_w0, query_3, query_w0);
             /* query_w0 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_w0_34 = load_any(query_w0 + h * 64 + i);
                     store_any(query_w0 + h * 64 + i, (query_w0_34 * 0.5f) * (tanh_any((query_w0_34 + (((query_w0_34 *
                         query_w0_34) * query_w0_34) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7889,8 +7869,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             dot12_any(round_up(i1 - i0, 4), sketch_g1_w2, query_w1, query_w2);
             /* query_w2 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_w2_39 = load_any(query_w2 + h * 64 + i);
                     store_any(query_w2 + h * 64 + i, (query_w2_39 * 0.5f) * (tanh_any((query_w2_39 + (((query_w2_39 *
                         query_w2_39) * query_w2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7910,8 +7890,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             dot10_any(round_up(i1 - i0, 4), sketch_g2_w0, query_2, query_w0_2);
             /* query_w0_2 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_w0_2_41 = load_any(query_w0_2 + h * 64 + i);
                     store_any(query_w0_2 + h * 64 + i, (query_w0_2_41 * 0.5f) * (tanh_any((query_w0_2_41 +
                         (((query_w0_2_41 * query_w0_2_41) * query_w0_2_41) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7967,8 +7947,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             dot12_any(round_up(i1 - i0, 4), sketch_g2_w2, query_w1_2, query_w2_2);
             /* query_w2_2 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                0.044715f)) * 0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = 0; h < 256; h++) {
+            for (int64_t h = 0; h < 256; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_w2_2_46 = load_any(query_w2_2 + h * 64 + i);
                     store_any(query_w2_2 + h * 64 + i, (query_w2_2_46 * 0.5f) * (tanh_any((query_w2_2_46 +
                         (((query_w2_2_46 * query_w2_2_46) * query_w2_2_46) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7977,8 +7957,8 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
             /* query_w3_2[r][i] = sum over h of sketch_g2_w3 * query_w2_2 */
             dot11_any(round_up(i1 - i0, 4), sketch_g2_w3, query_w2_2, query_w3_2);
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.176776695f) * 5.656854f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t r = 0; r < 32; r++) {
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(query_w3 + r * 64 + i, tanh_any((load_any(query_w3 + r * 64 + i) * load_any(query_w3_2 + r
                         * 64 + i)) * 0.176776695f) * 5.656854f);
                 }
@@ -7990,11 +7970,9 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -8030,12 +8008,10 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -8650,8 +8626,8 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
         dot18_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w0 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_27 = load_any(key_w0 + h * 144 + j);
                 store_any(key_w0 + h * 144 + j, (key_w0_27 * 0.5f) * (tanh_any((key_w0_27 + (((key_w0_27 * key_w0_27) *
                     key_w0_27) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8707,8 +8683,8 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
         dot20_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w2 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_32 = load_any(key_w2 + h * 144 + j);
                 store_any(key_w2 + h * 144 + j, (key_w2_32 * 0.5f) * (tanh_any((key_w2_32 + (((key_w2_32 * key_w2_32) *
                     key_w2_32) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8728,8 +8704,8 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
         dot18_any(round_up(j1 - j0, 4), sketch_g2_w0, key_3, key_w0_2);
         /* key_w0_2 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w0_2_34 = load_any(key_w0_2 + h * 144 + j);
                 store_any(key_w0_2 + h * 144 + j, (key_w0_2_34 * 0.5f) * (tanh_any((key_w0_2_34 + (((key_w0_2_34 *
                     key_w0_2_34) * key_w0_2_34) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8785,8 +8761,8 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
         dot20_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w2_2 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
            0.7978846f) + 1.0f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t h = 0; h < 256; h++) {
+        for (int64_t h = 0; h < 256; h++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const vec_any key_w2_2_39 = load_any(key_w2_2 + h * 144 + j);
                 store_any(key_w2_2 + h * 144 + j, (key_w2_2_39 * 0.5f) * (tanh_any((key_w2_2_39 + (((key_w2_2_39 *
                     key_w2_2_39) * key_w2_2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8795,8 +8771,8 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
         /* key_w3_2[r][j] = sum over h of sketch_g2_w3 * key_w2_2 */
         dot19_any(round_up(j1 - j0, 4), sketch_g2_w3, key_w2_2, key_w3_2);
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.176776695f) * 5.656854f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 32; r++) {
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 144 + j, tanh_any((load_any(key_w3 + r * 144 + j) * load_any(key_w3_2 + r * 144 +
                     j)) * 0.176776695f) * 5.656854f);
             }

@@ -957,19 +957,17 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
         dot0_v4(round_up(i1 - i0, 16), sketch_g1_w0, query_4, query_w0);
         /* query_w1 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_w1 + r * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_w1 + r * 32 + i, splat_v4(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_w0_10 = load_v4(query_w0 + h * 32 + i);
                     store_v4(query_5 + (h - h0) * 32 + i, (query_w0_10 * 0.5f) * (tanh_v4((query_w0_10 + (((query_w0_10
                         * query_w0_10) * query_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1025,11 +1023,9 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
         dot0_v4(round_up(i1 - i0, 16), sketch_g1_w2, query_w1, query_w2);
         /* query_w3 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_w3 + r * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_w3 + r * 32 + i, splat_v4(0.0f));
             }
         }
         {
@@ -1037,8 +1033,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const vec_v4 query_w2_15 = load_v4(query_w2 + h * 32 + i);
                         store_v4(query_8 + (h - h0) * 32 + i, (query_w2_15 * 0.5f) * (tanh_v4((query_w2_15 +
                             (((query_w2_15 * query_w2_15) * query_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1059,11 +1055,9 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * q_tile */
         dot0_v4(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_w0_2);
         /* query_w1_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_w1_2 + r * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_w1_2 + r * 32 + i, splat_v4(0.0f));
             }
         }
         {
@@ -1071,8 +1065,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                    0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const vec_v4 query_w0_2_17 = load_v4(query_w0_2 + h * 32 + i);
                         store_v4(query_10 + (h - h0) * 32 + i, (query_w0_2_17 * 0.5f) * (tanh_v4((query_w0_2_17 +
                             (((query_w0_2_17 * query_w0_2_17) * query_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1129,11 +1123,9 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
         dot0_v4(round_up(i1 - i0, 16), sketch_g2_w2, query_w1_2, query_w2_2);
         /* query_w3_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_w3_2 + r * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_w3_2 + r * 32 + i, splat_v4(0.0f));
             }
         }
         {
@@ -1141,8 +1133,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                    0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const vec_v4 query_w2_2_22 = load_v4(query_w2_2 + h * 32 + i);
                         store_v4(query_13 + (h - h0) * 32 + i, (query_w2_2_22 * 0.5f) * (tanh_v4((query_w2_2_22 +
                             (((query_w2_2_22 * query_w2_2_22) * query_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1153,8 +1145,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
         }
         /* query_14 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_14 + r * 32 + i, tanh_v4((load_v4(query_w3 + r * 32 + i) * load_v4(query_w3_2 + r * 32 +
                     i)) * 0.125f) * 8.0f);
             }
@@ -1165,12 +1157,10 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -1262,19 +1252,17 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot2_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_w1 + r * 96 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w1 + r * 96 + j, splat_v4(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_w0_33 = load_v4(key_w0 + h * 96 + j);
                     store_v4(key_5 + (h - h0) * 96 + j, (key_w0_33 * 0.5f) * (tanh_v4((key_w0_33 + (((key_w0_33 *
                         key_w0_33) * key_w0_33) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1330,11 +1318,9 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot2_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_w3 + r * 96 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w3 + r * 96 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1342,8 +1328,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_38 = load_v4(key_w2 + h * 96 + j);
                         store_v4(key_8 + (h - h0) * 96 + j, (key_w2_38 * 0.5f) * (tanh_v4((key_w2_38 + (((key_w2_38 *
                             key_w2_38) * key_w2_38) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1364,11 +1350,9 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot2_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_w1_2 + r * 96 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w1_2 + r * 96 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1376,8 +1360,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w0_2_40 = load_v4(key_w0_2 + h * 96 + j);
                         store_v4(key_10 + (h - h0) * 96 + j, (key_w0_2_40 * 0.5f) * (tanh_v4((key_w0_2_40 +
                             (((key_w0_2_40 * key_w0_2_40) * key_w0_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1434,11 +1418,9 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot2_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_w3_2 + r * 96 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w3_2 + r * 96 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1446,8 +1428,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_2_45 = load_v4(key_w2_2 + h * 96 + j);
                         store_v4(key_13 + (h - h0) * 96 + j, (key_w2_2_45 * 0.5f) * (tanh_v4((key_w2_2_45 +
                             (((key_w2_2_45 * key_w2_2_45) * key_w2_2_45) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1458,8 +1440,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 96 + j, tanh_v4((load_v4(key_w3 + r * 96 + j) * load_v4(key_w3_2 + r * 96 + j)) *
                     0.125f) * 8.0f);
             }
@@ -1727,19 +1709,17 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot7_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w1 + r * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w1 + r * 64 + j, splat_v4(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_w0_10 = load_v4(key_w0 + h * 64 + j);
                     store_v4(key_5 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 *
                         key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1795,11 +1775,9 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot7_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w3 + r * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w3 + r * 64 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1807,8 +1785,8 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_15 = load_v4(key_w2 + h * 64 + j);
                         store_v4(key_8 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 *
                             key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1829,11 +1807,9 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot7_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w1_2 + r * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w1_2 + r * 64 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1841,8 +1817,8 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 64 + j);
                         store_v4(key_10 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 +
                             (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1899,11 +1875,9 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot7_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w3_2 + r * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w3_2 + r * 64 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1911,8 +1885,8 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 64 + j);
                         store_v4(key_13 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 +
                             (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1923,8 +1897,8 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 64 + j, tanh_v4((load_v4(key_w3 + r * 64 + j) * load_v4(key_w3_2 + r * 64 + j)) *
                     0.125f) * 8.0f);
             }
@@ -1932,12 +1906,10 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 64) * 64 + j) *
-                            load_v4(key_w3 + (((f % 64) + (f / 64)) % 64) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 64) * 64 + j) * load_v4(key_w3 +
+                        (((f % 64) + (f / 64)) % 64) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -2178,19 +2150,17 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
             dot7_v4(round_up(i1 - i0, 16), sketch_g1_w0, query_4, query_w0);
             /* query_w1 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_w1 + r * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_w1 + r * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const vec_v4 query_w0_35 = load_v4(query_w0 + h * 64 + i);
                         store_v4(query_5 + (h - h0) * 64 + i, (query_w0_35 * 0.5f) * (tanh_v4((query_w0_35 +
                             (((query_w0_35 * query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2246,11 +2216,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
             dot7_v4(round_up(i1 - i0, 16), sketch_g1_w2, query_w1, query_w2);
             /* query_w3 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_w3 + r * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_w3 + r * 64 + i, splat_v4(0.0f));
                 }
             }
             {
@@ -2258,8 +2226,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f))
                        * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const vec_v4 query_w2_40 = load_v4(query_w2 + h * 64 + i);
                             store_v4(query_8 + (h - h0) * 64 + i, (query_w2_40 * 0.5f) * (tanh_v4((query_w2_40 +
                                 (((query_w2_40 * query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2280,11 +2248,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * q_tile */
             dot7_v4(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_w0_2);
             /* query_w1_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_w1_2 + r * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_w1_2 + r * 64 + i, splat_v4(0.0f));
                 }
             }
             {
@@ -2292,8 +2258,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const vec_v4 query_w0_2_42 = load_v4(query_w0_2 + h * 64 + i);
                             store_v4(query_10 + (h - h0) * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_v4((query_w0_2_42 +
                                 (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2350,11 +2316,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
             dot7_v4(round_up(i1 - i0, 16), sketch_g2_w2, query_w1_2, query_w2_2);
             /* query_w3_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_w3_2 + r * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_w3_2 + r * 64 + i, splat_v4(0.0f));
                 }
             }
             {
@@ -2362,8 +2326,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const vec_v4 query_w2_2_47 = load_v4(query_w2_2 + h * 64 + i);
                             store_v4(query_13 + (h - h0) * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_v4((query_w2_2_47 +
                                 (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2374,8 +2338,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 }
             }
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t r = 0; r < 64; r++) {
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(query_w3 + r * 64 + i, tanh_v4((load_v4(query_w3 + r * 64 + i) * load_v4(query_w3_2 + r *
                         64 + i)) * 0.125f) * 8.0f);
                 }
@@ -2387,11 +2351,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -2428,12 +2390,10 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -2524,19 +2484,17 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 /* key_w0_3[h][j] = sum over d of sketch_g1_w0 * key_17 */
                 dot7_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_17, key_w0_3);
                 /* key_w1_3 = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(key_w1_3 + r * 64 + j, splat_v4(0.0f));
-                        }
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_w1_3 + r * 64 + j, splat_v4(0.0f));
                     }
                 }
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* key_18 = (key_w0_3 * 0.5f) * (tanh((key_w0_3 + (((key_w0_3 * key_w0_3) * key_w0_3) * 0.044715f))
                        * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
                             const vec_v4 key_w0_3_59 = load_v4(key_w0_3 + h * 64 + j);
                             store_v4(key_18 + (h - h0) * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_v4((key_w0_3_59 +
                                 (((key_w0_3_59 * key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2592,11 +2550,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 /* key_w2_3[h][j] = sum over r of sketch_g1_w2 * key_w1_3 */
                 dot7_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1_3, key_w2_3);
                 /* key_w3_3 = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(key_w3_3 + r * 64 + j, splat_v4(0.0f));
-                        }
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_w3_3 + r * 64 + j, splat_v4(0.0f));
                     }
                 }
                 {
@@ -2604,8 +2560,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                         const int64_t h1 = min(h0 + 192, h_end);
                         /* key_21 = (key_w2_3 * 0.5f) * (tanh((key_w2_3 + (((key_w2_3 * key_w2_3) * key_w2_3) *
                            0.044715f)) * 0.7978846f) + 1.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t h = h0; h < h1; h++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
                                 const vec_v4 key_w2_3_64 = load_v4(key_w2_3 + h * 64 + j);
                                 store_v4(key_21 + (h - h0) * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_v4((key_w2_3_64 +
                                     (((key_w2_3_64 * key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2626,11 +2582,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 /* key_w0_4[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
                 dot7_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile_2, key_w0_4);
                 /* key_w1_4 = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(key_w1_4 + r * 64 + j, splat_v4(0.0f));
-                        }
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_w1_4 + r * 64 + j, splat_v4(0.0f));
                     }
                 }
                 {
@@ -2638,8 +2592,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                         const int64_t h1 = min(h0 + 192, h_end);
                         /* key_23 = (key_w0_4 * 0.5f) * (tanh((key_w0_4 + (((key_w0_4 * key_w0_4) * key_w0_4) *
                            0.044715f)) * 0.7978846f) + 1.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t h = h0; h < h1; h++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
                                 const vec_v4 key_w0_4_66 = load_v4(key_w0_4 + h * 64 + j);
                                 store_v4(key_23 + (h - h0) * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_v4((key_w0_4_66 +
                                     (((key_w0_4_66 * key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2696,11 +2650,9 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 /* key_w2_4[h][j] = sum over r of sketch_g2_w2 * key_w1_4 */
                 dot7_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_4, key_w2_4);
                 /* key_w3_4 = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(key_w3_4 + r * 64 + j, splat_v4(0.0f));
-                        }
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_w3_4 + r * 64 + j, splat_v4(0.0f));
                     }
                 }
                 {
@@ -2708,8 +2660,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                         const int64_t h1 = min(h0 + 192, h_end);
                         /* key_26 = (key_w2_4 * 0.5f) * (tanh((key_w2_4 + (((key_w2_4 * key_w2_4) * key_w2_4) *
                            0.044715f)) * 0.7978846f) + 1.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t h = h0; h < h1; h++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
                                 const vec_v4 key_w2_4_71 = load_v4(key_w2_4 + h * 64 + j);
                                 store_v4(key_26 + (h - h0) * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_v4((key_w2_4_71 +
                                     (((key_w2_4_71 * key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2720,8 +2672,8 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                     }
                 }
                 /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.125f) * 8.0f */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t r = 0; r < 64; r++) {
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         store_v4(key_w3_3 + r * 64 + j, tanh_v4((load_v4(key_w3_3 + r * 64 + j) * load_v4(key_w3_4 + r *
                             64 + j)) * 0.125f) * 8.0f);
                     }
@@ -3289,19 +3241,17 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot14_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w1 + r * 144 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w1 + r * 144 + j, splat_v4(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_w0_28 = load_v4(key_w0 + h * 144 + j);
                     store_v4(key_5 + (h - h0) * 144 + j, (key_w0_28 * 0.5f) * (tanh_v4((key_w0_28 + (((key_w0_28 *
                         key_w0_28) * key_w0_28) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3357,11 +3307,9 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot14_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w3 + r * 144 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w3 + r * 144 + j, splat_v4(0.0f));
             }
         }
         {
@@ -3369,8 +3317,8 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_33 = load_v4(key_w2 + h * 144 + j);
                         store_v4(key_8 + (h - h0) * 144 + j, (key_w2_33 * 0.5f) * (tanh_v4((key_w2_33 + (((key_w2_33 *
                             key_w2_33) * key_w2_33) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3391,11 +3339,9 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot14_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w1_2 + r * 144 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w1_2 + r * 144 + j, splat_v4(0.0f));
             }
         }
         {
@@ -3403,8 +3349,8 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w0_2_35 = load_v4(key_w0_2 + h * 144 + j);
                         store_v4(key_10 + (h - h0) * 144 + j, (key_w0_2_35 * 0.5f) * (tanh_v4((key_w0_2_35 +
                             (((key_w0_2_35 * key_w0_2_35) * key_w0_2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3461,11 +3407,9 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot14_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w3_2 + r * 144 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w3_2 + r * 144 + j, splat_v4(0.0f));
             }
         }
         {
@@ -3473,8 +3417,8 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_2_40 = load_v4(key_w2_2 + h * 144 + j);
                         store_v4(key_13 + (h - h0) * 144 + j, (key_w2_2_40 * 0.5f) * (tanh_v4((key_w2_2_40 +
                             (((key_w2_2_40 * key_w2_2_40) * key_w2_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3485,8 +3429,8 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 144 + j, tanh_v4((load_v4(key_w3 + r * 144 + j) * load_v4(key_w3_2 + r * 144 + j))
                     * 0.125f) * 8.0f);
             }
@@ -3494,12 +3438,10 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
         dot16_v4(round_up(j1 - j0, 16), rows, query_15, key_w3, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    const vec_v4 score_41 = load_v4(score + r_q * 144 + j);
-                    store_v4(score + r_q * 144 + j, score_41 * score_41);
-                }
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 score_41 = load_v4(score + r_q * 144 + j);
+                store_v4(score + r_q * 144 + j, score_41 * score_41);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -4338,19 +4280,17 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
         dot0_v3(round_up(i1 - i0, 8), sketch_g1_w0, query_4, query_w0);
         /* query_w1 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_w1 + r * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_w1 + r * 16 + i, splat_v3(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_w0_10 = load_v3(query_w0 + h * 16 + i);
                     store_v3(query_5 + (h - h0) * 16 + i, (query_w0_10 * 0.5f) * (tanh_v3((query_w0_10 + (((query_w0_10
                         * query_w0_10) * query_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4406,11 +4346,9 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
         dot0_v3(round_up(i1 - i0, 8), sketch_g1_w2, query_w1, query_w2);
         /* query_w3 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_w3 + r * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_w3 + r * 16 + i, splat_v3(0.0f));
             }
         }
         {
@@ -4418,8 +4356,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const vec_v3 query_w2_15 = load_v3(query_w2 + h * 16 + i);
                         store_v3(query_8 + (h - h0) * 16 + i, (query_w2_15 * 0.5f) * (tanh_v3((query_w2_15 +
                             (((query_w2_15 * query_w2_15) * query_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4440,11 +4378,9 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * q_tile */
         dot0_v3(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_w0_2);
         /* query_w1_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_w1_2 + r * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_w1_2 + r * 16 + i, splat_v3(0.0f));
             }
         }
         {
@@ -4452,8 +4388,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                    0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const vec_v3 query_w0_2_17 = load_v3(query_w0_2 + h * 16 + i);
                         store_v3(query_10 + (h - h0) * 16 + i, (query_w0_2_17 * 0.5f) * (tanh_v3((query_w0_2_17 +
                             (((query_w0_2_17 * query_w0_2_17) * query_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4510,11 +4446,9 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
         dot0_v3(round_up(i1 - i0, 8), sketch_g2_w2, query_w1_2, query_w2_2);
         /* query_w3_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_w3_2 + r * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_w3_2 + r * 16 + i, splat_v3(0.0f));
             }
         }
         {
@@ -4522,8 +4456,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                    0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const vec_v3 query_w2_2_22 = load_v3(query_w2_2 + h * 16 + i);
                         store_v3(query_13 + (h - h0) * 16 + i, (query_w2_2_22 * 0.5f) * (tanh_v3((query_w2_2_22 +
                             (((query_w2_2_22 * query_w2_2_22) * query_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4534,8 +4468,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
         }
         /* query_14 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_14 + r * 16 + i, tanh_v3((load_v3(query_w3 + r * 16 + i) * load_v3(query_w3_2 + r * 16 +
                     i)) * 0.125f) * 8.0f);
             }
@@ -4546,12 +4480,10 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -4643,19 +4575,17 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot2_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w1 + r * 96 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w1 + r * 96 + j, splat_v3(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_w0_33 = load_v3(key_w0 + h * 96 + j);
                     store_v3(key_5 + (h - h0) * 96 + j, (key_w0_33 * 0.5f) * (tanh_v3((key_w0_33 + (((key_w0_33 *
                         key_w0_33) * key_w0_33) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4711,11 +4641,9 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot2_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w3 + r * 96 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w3 + r * 96 + j, splat_v3(0.0f));
             }
         }
         {
@@ -4723,8 +4651,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_38 = load_v3(key_w2 + h * 96 + j);
                         store_v3(key_8 + (h - h0) * 96 + j, (key_w2_38 * 0.5f) * (tanh_v3((key_w2_38 + (((key_w2_38 *
                             key_w2_38) * key_w2_38) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4745,11 +4673,9 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot2_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w1_2 + r * 96 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w1_2 + r * 96 + j, splat_v3(0.0f));
             }
         }
         {
@@ -4757,8 +4683,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w0_2_40 = load_v3(key_w0_2 + h * 96 + j);
                         store_v3(key_10 + (h - h0) * 96 + j, (key_w0_2_40 * 0.5f) * (tanh_v3((key_w0_2_40 +
                             (((key_w0_2_40 * key_w0_2_40) * key_w0_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4815,11 +4741,9 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot2_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w3_2 + r * 96 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w3_2 + r * 96 + j, splat_v3(0.0f));
             }
         }
         {
@@ -4827,8 +4751,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_2_45 = load_v3(key_w2_2 + h * 96 + j);
                         store_v3(key_13 + (h - h0) * 96 + j, (key_w2_2_45 * 0.5f) * (tanh_v3((key_w2_2_45 +
                             (((key_w2_2_45 * key_w2_2_45) * key_w2_2_45) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4839,8 +4763,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 96 + j, tanh_v3((load_v3(key_w3 + r * 96 + j) * load_v3(key_w3_2 + r * 96 + j)) *
                     0.125f) * 8.0f);
             }
@@ -5108,19 +5032,17 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot7_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w1 + r * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w1 + r * 64 + j, splat_v3(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_w0_10 = load_v3(key_w0 + h * 64 + j);
                     store_v3(key_5 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 *
                         key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5176,11 +5098,9 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot7_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w3 + r * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w3 + r * 64 + j, splat_v3(0.0f));
             }
         }
         {
@@ -5188,8 +5108,8 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_15 = load_v3(key_w2 + h * 64 + j);
                         store_v3(key_8 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 *
                             key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5210,11 +5130,9 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot7_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w1_2 + r * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w1_2 + r * 64 + j, splat_v3(0.0f));
             }
         }
         {
@@ -5222,8 +5140,8 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 64 + j);
                         store_v3(key_10 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 +
                             (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5280,11 +5198,9 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot7_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w3_2 + r * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w3_2 + r * 64 + j, splat_v3(0.0f));
             }
         }
         {
@@ -5292,8 +5208,8 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 64 + j);
                         store_v3(key_13 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 +
                             (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5304,8 +5220,8 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 64 + j, tanh_v3((load_v3(key_w3 + r * 64 + j) * load_v3(key_w3_2 + r * 64 + j)) *
                     0.125f) * 8.0f);
             }
@@ -5313,12 +5229,10 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 64) * 64 + j) *
-                            load_v3(key_w3 + (((f % 64) + (f / 64)) % 64) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 64) * 64 + j) * load_v3(key_w3 +
+                        (((f % 64) + (f / 64)) % 64) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -5559,19 +5473,17 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
             dot7_v3(round_up(i1 - i0, 8), sketch_g1_w0, query_4, query_w0);
             /* query_w1 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_w1 + r * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_w1 + r * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const vec_v3 query_w0_35 = load_v3(query_w0 + h * 64 + i);
                         store_v3(query_5 + (h - h0) * 64 + i, (query_w0_35 * 0.5f) * (tanh_v3((query_w0_35 +
                             (((query_w0_35 * query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5627,11 +5539,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
             dot7_v3(round_up(i1 - i0, 8), sketch_g1_w2, query_w1, query_w2);
             /* query_w3 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_w3 + r * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_w3 + r * 64 + i, splat_v3(0.0f));
                 }
             }
             {
@@ -5639,8 +5549,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f))
                        * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const vec_v3 query_w2_40 = load_v3(query_w2 + h * 64 + i);
                             store_v3(query_8 + (h - h0) * 64 + i, (query_w2_40 * 0.5f) * (tanh_v3((query_w2_40 +
                                 (((query_w2_40 * query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5661,11 +5571,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * q_tile */
             dot7_v3(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_w0_2);
             /* query_w1_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_w1_2 + r * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_w1_2 + r * 64 + i, splat_v3(0.0f));
                 }
             }
             {
@@ -5673,8 +5581,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const vec_v3 query_w0_2_42 = load_v3(query_w0_2 + h * 64 + i);
                             store_v3(query_10 + (h - h0) * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_v3((query_w0_2_42 +
                                 (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5731,11 +5639,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
             dot7_v3(round_up(i1 - i0, 8), sketch_g2_w2, query_w1_2, query_w2_2);
             /* query_w3_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_w3_2 + r * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_w3_2 + r * 64 + i, splat_v3(0.0f));
                 }
             }
             {
@@ -5743,8 +5649,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const vec_v3 query_w2_2_47 = load_v3(query_w2_2 + h * 64 + i);
                             store_v3(query_13 + (h - h0) * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_v3((query_w2_2_47 +
                                 (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5755,8 +5661,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 }
             }
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t r = 0; r < 64; r++) {
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     store_v3(query_w3 + r * 64 + i, tanh_v3((load_v3(query_w3 + r * 64 + i) * load_v3(query_w3_2 + r *
                         64 + i)) * 0.125f) * 8.0f);
                 }
@@ -5768,11 +5674,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -5809,12 +5713,10 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -5905,19 +5807,17 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 /* key_w0_3[h][j] = sum over d of sketch_g1_w0 * key_17 */
                 dot7_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_17, key_w0_3);
                 /* key_w1_3 = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(key_w1_3 + r * 64 + j, splat_v3(0.0f));
-                        }
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_w1_3 + r * 64 + j, splat_v3(0.0f));
                     }
                 }
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* key_18 = (key_w0_3 * 0.5f) * (tanh((key_w0_3 + (((key_w0_3 * key_w0_3) * key_w0_3) * 0.044715f))
                        * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t j = 0; j < j1 - j0; j += 8) {
                             const vec_v3 key_w0_3_59 = load_v3(key_w0_3 + h * 64 + j);
                             store_v3(key_18 + (h - h0) * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_v3((key_w0_3_59 +
                                 (((key_w0_3_59 * key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5973,11 +5873,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 /* key_w2_3[h][j] = sum over r of sketch_g1_w2 * key_w1_3 */
                 dot7_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1_3, key_w2_3);
                 /* key_w3_3 = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(key_w3_3 + r * 64 + j, splat_v3(0.0f));
-                        }
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_w3_3 + r * 64 + j, splat_v3(0.0f));
                     }
                 }
                 {
@@ -5985,8 +5883,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         const int64_t h1 = min(h0 + 192, h_end);
                         /* key_21 = (key_w2_3 * 0.5f) * (tanh((key_w2_3 + (((key_w2_3 * key_w2_3) * key_w2_3) *
                            0.044715f)) * 0.7978846f) + 1.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t h = h0; h < h1; h++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
                                 const vec_v3 key_w2_3_64 = load_v3(key_w2_3 + h * 64 + j);
                                 store_v3(key_21 + (h - h0) * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_v3((key_w2_3_64 +
                                     (((key_w2_3_64 * key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6007,11 +5905,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 /* key_w0_4[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
                 dot7_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile_2, key_w0_4);
                 /* key_w1_4 = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(key_w1_4 + r * 64 + j, splat_v3(0.0f));
-                        }
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_w1_4 + r * 64 + j, splat_v3(0.0f));
                     }
                 }
                 {
@@ -6019,8 +5915,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         const int64_t h1 = min(h0 + 192, h_end);
                         /* key_23 = (key_w0_4 * 0.5f) * (tanh((key_w0_4 + (((key_w0_4 * key_w0_4) * key_w0_4) *
                            0.044715f)) * 0.7978846f) + 1.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t h = h0; h < h1; h++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
                                 const vec_v3 key_w0_4_66 = load_v3(key_w0_4 + h * 64 + j);
                                 store_v3(key_23 + (h - h0) * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_v3((key_w0_4_66 +
                                     (((key_w0_4_66 * key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6077,11 +5973,9 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 /* key_w2_4[h][j] = sum over r of sketch_g2_w2 * key_w1_4 */
                 dot7_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_4, key_w2_4);
                 /* key_w3_4 = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(key_w3_4 + r * 64 + j, splat_v3(0.0f));
-                        }
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_w3_4 + r * 64 + j, splat_v3(0.0f));
                     }
                 }
                 {
@@ -6089,8 +5983,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         const int64_t h1 = min(h0 + 192, h_end);
                         /* key_26 = (key_w2_4 * 0.5f) * (tanh((key_w2_4 + (((key_w2_4 * key_w2_4) * key_w2_4) *
                            0.044715f)) * 0.7978846f) + 1.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t h = h0; h < h1; h++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
                                 const vec_v3 key_w2_4_71 = load_v3(key_w2_4 + h * 64 + j);
                                 store_v3(key_26 + (h - h0) * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_v3((key_w2_4_71 +
                                     (((key_w2_4_71 * key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6101,8 +5995,8 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                     }
                 }
                 /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.125f) * 8.0f */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t r = 0; r < 64; r++) {
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         store_v3(key_w3_3 + r * 64 + j, tanh_v3((load_v3(key_w3_3 + r * 64 + j) * load_v3(key_w3_4 + r *
                             64 + j)) * 0.125f) * 8.0f);
                     }
@@ -6670,19 +6564,17 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot14_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w1 + r * 144 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w1 + r * 144 + j, splat_v3(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_w0_28 = load_v3(key_w0 + h * 144 + j);
                     store_v3(key_5 + (h - h0) * 144 + j, (key_w0_28 * 0.5f) * (tanh_v3((key_w0_28 + (((key_w0_28 *
                         key_w0_28) * key_w0_28) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6738,11 +6630,9 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot14_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w3 + r * 144 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w3 + r * 144 + j, splat_v3(0.0f));
             }
         }
         {
@@ -6750,8 +6640,8 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_33 = load_v3(key_w2 + h * 144 + j);
                         store_v3(key_8 + (h - h0) * 144 + j, (key_w2_33 * 0.5f) * (tanh_v3((key_w2_33 + (((key_w2_33 *
                             key_w2_33) * key_w2_33) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6772,11 +6662,9 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot14_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w1_2 + r * 144 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w1_2 + r * 144 + j, splat_v3(0.0f));
             }
         }
         {
@@ -6784,8 +6672,8 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w0_2_35 = load_v3(key_w0_2 + h * 144 + j);
                         store_v3(key_10 + (h - h0) * 144 + j, (key_w0_2_35 * 0.5f) * (tanh_v3((key_w0_2_35 +
                             (((key_w0_2_35 * key_w0_2_35) * key_w0_2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6842,11 +6730,9 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot14_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w3_2 + r * 144 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w3_2 + r * 144 + j, splat_v3(0.0f));
             }
         }
         {
@@ -6854,8 +6740,8 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_2_40 = load_v3(key_w2_2 + h * 144 + j);
                         store_v3(key_13 + (h - h0) * 144 + j, (key_w2_2_40 * 0.5f) * (tanh_v3((key_w2_2_40 +
                             (((key_w2_2_40 * key_w2_2_40) * key_w2_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6866,8 +6752,8 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 144 + j, tanh_v3((load_v3(key_w3 + r * 144 + j) * load_v3(key_w3_2 + r * 144 + j))
                     * 0.125f) * 8.0f);
             }
@@ -6875,12 +6761,10 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
         dot16_v3(round_up(j1 - j0, 8), rows, query_15, key_w3, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 score_41 = load_v3(score + r_q * 144 + j);
-                    store_v3(score + r_q * 144 + j, score_41 * score_41);
-                }
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 score_41 = load_v3(score + r_q * 144 + j);
+                store_v3(score + r_q * 144 + j, score_41 * score_41);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -7707,19 +7591,17 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
         dot0_any(round_up(i1 - i0, 4), sketch_g1_w0, query_4, query_w0);
         /* query_w1 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_w1 + r * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_w1 + r * 16 + i, splat_any(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_w0_10 = load_any(query_w0 + h * 16 + i);
                     store_any(query_5 + (h - h0) * 16 + i, (query_w0_10 * 0.5f) * (tanh_any((query_w0_10 +
                         (((query_w0_10 * query_w0_10) * query_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7775,11 +7657,9 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
         dot0_any(round_up(i1 - i0, 4), sketch_g1_w2, query_w1, query_w2);
         /* query_w3 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_w3 + r * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_w3 + r * 16 + i, splat_any(0.0f));
             }
         }
         {
@@ -7787,8 +7667,8 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const vec_any query_w2_15 = load_any(query_w2 + h * 16 + i);
                         store_any(query_8 + (h - h0) * 16 + i, (query_w2_15 * 0.5f) * (tanh_any((query_w2_15 +
                             (((query_w2_15 * query_w2_15) * query_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7809,11 +7689,9 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * q_tile */
         dot0_any(round_up(i1 - i0, 4), sketch_g2_w0, q_tile, query_w0_2);
         /* query_w1_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_w1_2 + r * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_w1_2 + r * 16 + i, splat_any(0.0f));
             }
         }
         {
@@ -7821,8 +7699,8 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                    0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const vec_any query_w0_2_17 = load_any(query_w0_2 + h * 16 + i);
                         store_any(query_10 + (h - h0) * 16 + i, (query_w0_2_17 * 0.5f) * (tanh_any((query_w0_2_17 +
                             (((query_w0_2_17 * query_w0_2_17) * query_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7879,11 +7757,9 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
         dot0_any(round_up(i1 - i0, 4), sketch_g2_w2, query_w1_2, query_w2_2);
         /* query_w3_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_w3_2 + r * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_w3_2 + r * 16 + i, splat_any(0.0f));
             }
         }
         {
@@ -7891,8 +7767,8 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                    0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const vec_any query_w2_2_22 = load_any(query_w2_2 + h * 16 + i);
                         store_any(query_13 + (h - h0) * 16 + i, (query_w2_2_22 * 0.5f) * (tanh_any((query_w2_2_22 +
                             (((query_w2_2_22 * query_w2_2_22) * query_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7903,8 +7779,8 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
         }
         /* query_14 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_14 + r * 16 + i, tanh_any((load_any(query_w3 + r * 16 + i) * load_any(query_w3_2 + r *
                     16 + i)) * 0.125f) * 8.0f);
             }
@@ -7915,12 +7791,10 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -8012,19 +7886,17 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot2_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w1 + r * 96 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w1 + r * 96 + j, splat_any(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_w0_33 = load_any(key_w0 + h * 96 + j);
                     store_any(key_5 + (h - h0) * 96 + j, (key_w0_33 * 0.5f) * (tanh_any((key_w0_33 + (((key_w0_33 *
                         key_w0_33) * key_w0_33) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8080,11 +7952,9 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot2_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w3 + r * 96 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w3 + r * 96 + j, splat_any(0.0f));
             }
         }
         {
@@ -8092,8 +7962,8 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_38 = load_any(key_w2 + h * 96 + j);
                         store_any(key_8 + (h - h0) * 96 + j, (key_w2_38 * 0.5f) * (tanh_any((key_w2_38 + (((key_w2_38 *
                             key_w2_38) * key_w2_38) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8114,11 +7984,9 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot2_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w1_2 + r * 96 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w1_2 + r * 96 + j, splat_any(0.0f));
             }
         }
         {
@@ -8126,8 +7994,8 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w0_2_40 = load_any(key_w0_2 + h * 96 + j);
                         store_any(key_10 + (h - h0) * 96 + j, (key_w0_2_40 * 0.5f) * (tanh_any((key_w0_2_40 +
                             (((key_w0_2_40 * key_w0_2_40) * key_w0_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8184,11 +8052,9 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot2_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w3_2 + r * 96 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w3_2 + r * 96 + j, splat_any(0.0f));
             }
         }
         {
@@ -8196,8 +8062,8 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_2_45 = load_any(key_w2_2 + h * 96 + j);
                         store_any(key_13 + (h - h0) * 96 + j, (key_w2_2_45 * 0.5f) * (tanh_any((key_w2_2_45 +
                             (((key_w2_2_45 * key_w2_2_45) * key_w2_2_45) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8208,8 +8074,8 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 96 + j, tanh_any((load_any(key_w3 + r * 96 + j) * load_any(key_w3_2 + r * 96 +
                     j)) * 0.125f) * 8.0f);
             }
@@ -8477,19 +8343,17 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot7_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w1 + r * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w1 + r * 64 + j, splat_any(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_w0_10 = load_any(key_w0 + h * 64 + j);
                     store_any(key_5 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 *
                         key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8545,11 +8409,9 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot7_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w3 + r * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w3 + r * 64 + j, splat_any(0.0f));
             }
         }
         {
@@ -8557,8 +8419,8 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_15 = load_any(key_w2 + h * 64 + j);
                         store_any(key_8 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 *
                             key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8579,11 +8441,9 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot7_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w1_2 + r * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w1_2 + r * 64 + j, splat_any(0.0f));
             }
         }
         {
@@ -8591,8 +8451,8 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 64 + j);
                         store_any(key_10 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 +
                             (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8649,11 +8509,9 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot7_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w3_2 + r * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w3_2 + r * 64 + j, splat_any(0.0f));
             }
         }
         {
@@ -8661,8 +8519,8 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 64 + j);
                         store_any(key_13 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 +
                             (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8673,8 +8531,8 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 64 + j, tanh_any((load_any(key_w3 + r * 64 + j) * load_any(key_w3_2 + r * 64 +
                     j)) * 0.125f) * 8.0f);
             }
@@ -8682,12 +8540,10 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 64) * 64 + j) *
-                            load_any(key_w3 + (((f % 64) + (f / 64)) % 64) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 64) * 64 + j) * load_any(key_w3
+                        + (((f % 64) + (f / 64)) % 64) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -8928,19 +8784,17 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
             dot7_any(round_up(i1 - i0, 4), sketch_g1_w0, query_4, query_w0);
             /* query_w1 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_w1 + r * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_w1 + r * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const vec_any query_w0_35 = load_any(query_w0 + h * 64 + i);
                         store_any(query_5 + (h - h0) * 64 + i, (query_w0_35 * 0.5f) * (tanh_any((query_w0_35 +
                             (((query_w0_35 * query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8996,11 +8850,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
             dot7_any(round_up(i1 - i0, 4), sketch_g1_w2, query_w1, query_w2);
             /* query_w3 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_w3 + r * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_w3 + r * 64 + i, splat_any(0.0f));
                 }
             }
             {
@@ -9008,8 +8860,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f))
                        * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const vec_any query_w2_40 = load_any(query_w2 + h * 64 + i);
                             store_any(query_8 + (h - h0) * 64 + i, (query_w2_40 * 0.5f) * (tanh_any((query_w2_40 +
                                 (((query_w2_40 * query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9030,11 +8882,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * q_tile */
             dot7_any(round_up(i1 - i0, 4), sketch_g2_w0, q_tile, query_w0_2);
             /* query_w1_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_w1_2 + r * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_w1_2 + r * 64 + i, splat_any(0.0f));
                 }
             }
             {
@@ -9042,8 +8892,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const vec_any query_w0_2_42 = load_any(query_w0_2 + h * 64 + i);
                             store_any(query_10 + (h - h0) * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_any((query_w0_2_42 +
                                 (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9100,11 +8950,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
             dot7_any(round_up(i1 - i0, 4), sketch_g2_w2, query_w1_2, query_w2_2);
             /* query_w3_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_w3_2 + r * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_w3_2 + r * 64 + i, splat_any(0.0f));
                 }
             }
             {
@@ -9112,8 +8960,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const vec_any query_w2_2_47 = load_any(query_w2_2 + h * 64 + i);
                             store_any(query_13 + (h - h0) * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_any((query_w2_2_47 +
                                 (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9124,8 +8972,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t r = 0; r < 64; r++) {
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(query_w3 + r * 64 + i, tanh_any((load_any(query_w3 + r * 64 + i) * load_any(query_w3_2 + r
                         * 64 + i)) * 0.125f) * 8.0f);
                 }
@@ -9137,11 +8985,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -9178,12 +9024,10 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -9274,19 +9118,17 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* key_w0_3[h][j] = sum over d of sketch_g1_w0 * key_17 */
                 dot7_any(round_up(j1 - j0, 4), sketch_g1_w0, key_17, key_w0_3);
                 /* key_w1_3 = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(key_w1_3 + r * 64 + j, splat_any(0.0f));
-                        }
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_w1_3 + r * 64 + j, splat_any(0.0f));
                     }
                 }
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* key_18 = (key_w0_3 * 0.5f) * (tanh((key_w0_3 + (((key_w0_3 * key_w0_3) * key_w0_3) * 0.044715f))
                        * 0.7978846f) + 1.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t j = 0; j < j1 - j0; j += 4) {
                             const vec_any key_w0_3_59 = load_any(key_w0_3 + h * 64 + j);
                             store_any(key_18 + (h - h0) * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_any((key_w0_3_59 +
                                 (((key_w0_3_59 * key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9342,11 +9184,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* key_w2_3[h][j] = sum over r of sketch_g1_w2 * key_w1_3 */
                 dot7_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1_3, key_w2_3);
                 /* key_w3_3 = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(key_w3_3 + r * 64 + j, splat_any(0.0f));
-                        }
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_w3_3 + r * 64 + j, splat_any(0.0f));
                     }
                 }
                 {
@@ -9354,8 +9194,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         const int64_t h1 = min(h0 + 192, h_end);
                         /* key_21 = (key_w2_3 * 0.5f) * (tanh((key_w2_3 + (((key_w2_3 * key_w2_3) * key_w2_3) *
                            0.044715f)) * 0.7978846f) + 1.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t h = h0; h < h1; h++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
                                 const vec_any key_w2_3_64 = load_any(key_w2_3 + h * 64 + j);
                                 store_any(key_21 + (h - h0) * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_any((key_w2_3_64 +
                                     (((key_w2_3_64 * key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9376,11 +9216,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* key_w0_4[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
                 dot7_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile_2, key_w0_4);
                 /* key_w1_4 = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(key_w1_4 + r * 64 + j, splat_any(0.0f));
-                        }
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_w1_4 + r * 64 + j, splat_any(0.0f));
                     }
                 }
                 {
@@ -9388,8 +9226,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         const int64_t h1 = min(h0 + 192, h_end);
                         /* key_23 = (key_w0_4 * 0.5f) * (tanh((key_w0_4 + (((key_w0_4 * key_w0_4) * key_w0_4) *
                            0.044715f)) * 0.7978846f) + 1.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t h = h0; h < h1; h++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
                                 const vec_any key_w0_4_66 = load_any(key_w0_4 + h * 64 + j);
                                 store_any(key_23 + (h - h0) * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_any((key_w0_4_66 +
                                     (((key_w0_4_66 * key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9446,11 +9284,9 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* key_w2_4[h][j] = sum over r of sketch_g2_w2 * key_w1_4 */
                 dot7_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_4, key_w2_4);
                 /* key_w3_4 = 0.0f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(key_w3_4 + r * 64 + j, splat_any(0.0f));
-                        }
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_w3_4 + r * 64 + j, splat_any(0.0f));
                     }
                 }
                 {
@@ -9458,8 +9294,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         const int64_t h1 = min(h0 + 192, h_end);
                         /* key_26 = (key_w2_4 * 0.5f) * (tanh((key_w2_4 + (((key_w2_4 * key_w2_4) * key_w2_4) *
                            0.044715f)) * 0.7978846f) + 1.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t h = h0; h < h1; h++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
                                 const vec_any key_w2_4_71 = load_any(key_w2_4 + h * 64 + j);
                                 store_any(key_26 + (h - h0) * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_any((key_w2_4_71 +
                                     (((key_w2_4_71 * key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9470,8 +9306,8 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.125f) * 8.0f */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t r = 0; r < 64; r++) {
+                for (int64_t r = 0; r < 64; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         store_any(key_w3_3 + r * 64 + j, tanh_any((load_any(key_w3_3 + r * 64 + j) * load_any(key_w3_4 +
                             r * 64 + j)) * 0.125f) * 8.0f);
                     }
@@ -10040,19 +9876,17 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot14_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w1 + r * 144 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w1 + r * 144 + j, splat_any(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_w0_28 = load_any(key_w0 + h * 144 + j);
                     store_any(key_5 + (h - h0) * 144 + j, (key_w0_28 * 0.5f) * (tanh_any((key_w0_28 + (((key_w0_28 *
                         key_w0_28) * key_w0_28) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -10108,11 +9942,9 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot14_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w3 + r * 144 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w3 + r * 144 + j, splat_any(0.0f));
             }
         }
         {
@@ -10120,8 +9952,8 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_33 = load_any(key_w2 + h * 144 + j);
                         store_any(key_8 + (h - h0) * 144 + j, (key_w2_33 * 0.5f) * (tanh_any((key_w2_33 + (((key_w2_33 *
                             key_w2_33) * key_w2_33) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -10142,11 +9974,9 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot14_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w1_2 + r * 144 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w1_2 + r * 144 + j, splat_any(0.0f));
             }
         }
         {
@@ -10154,8 +9984,8 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w0_2_35 = load_any(key_w0_2 + h * 144 + j);
                         store_any(key_10 + (h - h0) * 144 + j, (key_w0_2_35 * 0.5f) * (tanh_any((key_w0_2_35 +
                             (((key_w0_2_35 * key_w0_2_35) * key_w0_2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -10212,11 +10042,9 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot14_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w3_2 + r * 144 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w3_2 + r * 144 + j, splat_any(0.0f));
             }
         }
         {
@@ -10224,8 +10052,8 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_2_40 = load_any(key_w2_2 + h * 144 + j);
                         store_any(key_13 + (h - h0) * 144 + j, (key_w2_2_40 * 0.5f) * (tanh_any((key_w2_2_40 +
                             (((key_w2_2_40 * key_w2_2_40) * key_w2_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -10236,8 +10064,8 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 144 + j, tanh_any((load_any(key_w3 + r * 144 + j) * load_any(key_w3_2 + r * 144 +
                     j)) * 0.125f) * 8.0f);
             }
@@ -10245,12 +10073,10 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
         /* score[r_q][j] = sum over r of query_15 * key_w3 */
         dot16_any(round_up(j1 - j0, 4), rows, query_15, key_w3, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any score_41 = load_any(score + r_q * 144 + j);
-                    store_any(score + r_q * 144 + j, score_41 * score_41);
-                }
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any score_41 = load_any(score + r_q * 144 + j);
+                store_any(score + r_q * 144 + j, score_41 * score_41);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */

@@ -965,19 +965,17 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
         dot0_v4(round_up(i1 - i0, 16), sketch_g1_w0, query_4, query_w0);
         /* query_w1 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_w1 + r * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_w1 + r * 32 + i, splat_v4(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     const vec_v4 query_w0_8 = load_v4(query_w0 + h * 32 + i);
                     store_v4(query_5 + (h - h0) * 32 + i, (query_w0_8 * 0.5f) * (tanh_v4((query_w0_8 + (((query_w0_8 *
                         query_w0_8) * query_w0_8) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1033,11 +1031,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
         dot0_v4(round_up(i1 - i0, 16), sketch_g1_w2, query_w1, query_w2);
         /* query_w3 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_w3 + r * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_w3 + r * 32 + i, splat_v4(0.0f));
             }
         }
         {
@@ -1045,8 +1041,8 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const vec_v4 query_w2_13 = load_v4(query_w2 + h * 32 + i);
                         store_v4(query_8 + (h - h0) * 32 + i, (query_w2_13 * 0.5f) * (tanh_v4((query_w2_13 +
                             (((query_w2_13 * query_w2_13) * query_w2_13) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1067,11 +1063,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * query_3 */
         dot0_v4(round_up(i1 - i0, 16), sketch_g2_w0, query_3, query_w0_2);
         /* query_w1_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_w1_2 + r * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_w1_2 + r * 32 + i, splat_v4(0.0f));
             }
         }
         {
@@ -1079,8 +1073,8 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                    0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const vec_v4 query_w0_2_15 = load_v4(query_w0_2 + h * 32 + i);
                         store_v4(query_10 + (h - h0) * 32 + i, (query_w0_2_15 * 0.5f) * (tanh_v4((query_w0_2_15 +
                             (((query_w0_2_15 * query_w0_2_15) * query_w0_2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1137,11 +1131,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
         dot0_v4(round_up(i1 - i0, 16), sketch_g2_w2, query_w1_2, query_w2_2);
         /* query_w3_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_w3_2 + r * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_w3_2 + r * 32 + i, splat_v4(0.0f));
             }
         }
         {
@@ -1149,8 +1141,8 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                    0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const vec_v4 query_w2_2_20 = load_v4(query_w2_2 + h * 32 + i);
                         store_v4(query_13 + (h - h0) * 32 + i, (query_w2_2_20 * 0.5f) * (tanh_v4((query_w2_2_20 +
                             (((query_w2_2_20 * query_w2_2_20) * query_w2_2_20) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1161,8 +1153,8 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             }
         }
         /* query_14 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_14 + r * 32 + i, tanh_v4((load_v4(query_w3 + r * 32 + i) * load_v4(query_w3_2 + r * 32 +
                     i)) * 0.125f) * 8.0f);
             }
@@ -1173,12 +1165,10 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -1269,19 +1259,17 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot2_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_w1 + r * 96 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w1 + r * 96 + j, splat_v4(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_w0_30 = load_v4(key_w0 + h * 96 + j);
                     store_v4(key_5 + (h - h0) * 96 + j, (key_w0_30 * 0.5f) * (tanh_v4((key_w0_30 + (((key_w0_30 *
                         key_w0_30) * key_w0_30) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1337,11 +1325,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot2_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_w3 + r * 96 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w3 + r * 96 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1349,8 +1335,8 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_35 = load_v4(key_w2 + h * 96 + j);
                         store_v4(key_8 + (h - h0) * 96 + j, (key_w2_35 * 0.5f) * (tanh_v4((key_w2_35 + (((key_w2_35 *
                             key_w2_35) * key_w2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1371,11 +1357,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * key_3 */
         dot2_v4(round_up(j1 - j0, 16), sketch_g2_w0, key_3, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_w1_2 + r * 96 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w1_2 + r * 96 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1383,8 +1367,8 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w0_2_37 = load_v4(key_w0_2 + h * 96 + j);
                         store_v4(key_10 + (h - h0) * 96 + j, (key_w0_2_37 * 0.5f) * (tanh_v4((key_w0_2_37 +
                             (((key_w0_2_37 * key_w0_2_37) * key_w0_2_37) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1441,11 +1425,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot2_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_w3_2 + r * 96 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w3_2 + r * 96 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1453,8 +1435,8 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_2_42 = load_v4(key_w2_2 + h * 96 + j);
                         store_v4(key_13 + (h - h0) * 96 + j, (key_w2_2_42 * 0.5f) * (tanh_v4((key_w2_2_42 +
                             (((key_w2_2_42 * key_w2_2_42) * key_w2_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1465,8 +1447,8 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 96 + j, tanh_v4((load_v4(key_w3 + r * 96 + j) * load_v4(key_w3_2 + r * 96 + j)) *
                     0.125f) * 8.0f);
             }
@@ -1743,19 +1725,17 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_3 */
         dot7_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_3, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w1 + r * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w1 + r * 64 + j, splat_v4(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_4 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_w0_10 = load_v4(key_w0 + h * 64 + j);
                     store_v4(key_4 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 *
                         key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1811,11 +1791,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot7_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w3 + r * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w3 + r * 64 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1823,8 +1801,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_7 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_15 = load_v4(key_w2 + h * 64 + j);
                         store_v4(key_7 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 *
                             key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1845,11 +1823,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot7_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w1_2 + r * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w1_2 + r * 64 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1857,8 +1833,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_9 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 64 + j);
                         store_v4(key_9 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 +
                             (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1915,11 +1891,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot7_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w3_2 + r * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w3_2 + r * 64 + j, splat_v4(0.0f));
             }
         }
         {
@@ -1927,8 +1901,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_12 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 64 + j);
                         store_v4(key_12 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 +
                             (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -1939,8 +1913,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 64 + j, tanh_v4((load_v4(key_w3 + r * 64 + j) * load_v4(key_w3_2 + r * 64 + j)) *
                     0.125f) * 8.0f);
             }
@@ -1948,12 +1922,10 @@ TARGET_v4 APART void polysketch_learned_r64_local_keys_v4(const struct call *cal
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 64) * 64 + j) *
-                            load_v4(key_w3 + (((f % 64) + (f / 64)) % 64) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 64) * 64 + j) * load_v4(key_w3 +
+                        (((f % 64) + (f / 64)) % 64) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -2175,19 +2147,17 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_3 */
             dot7_v4(round_up(i1 - i0, 16), sketch_g1_w0, query_3, query_w0);
             /* query_w1 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_w1 + r * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_w1 + r * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_4 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
                         const vec_v4 query_w0_34 = load_v4(query_w0 + h * 64 + i);
                         store_v4(query_4 + (h - h0) * 64 + i, (query_w0_34 * 0.5f) * (tanh_v4((query_w0_34 +
                             (((query_w0_34 * query_w0_34) * query_w0_34) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2243,11 +2213,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
             dot7_v4(round_up(i1 - i0, 16), sketch_g1_w2, query_w1, query_w2);
             /* query_w3 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_w3 + r * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_w3 + r * 64 + i, splat_v4(0.0f));
                 }
             }
             {
@@ -2255,8 +2223,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_7 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f))
                        * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const vec_v4 query_w2_39 = load_v4(query_w2 + h * 64 + i);
                             store_v4(query_7 + (h - h0) * 64 + i, (query_w2_39 * 0.5f) * (tanh_v4((query_w2_39 +
                                 (((query_w2_39 * query_w2_39) * query_w2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2277,11 +2245,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * query_2 */
             dot7_v4(round_up(i1 - i0, 16), sketch_g2_w0, query_2, query_w0_2);
             /* query_w1_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_w1_2 + r * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_w1_2 + r * 64 + i, splat_v4(0.0f));
                 }
             }
             {
@@ -2289,8 +2255,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_9 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const vec_v4 query_w0_2_41 = load_v4(query_w0_2 + h * 64 + i);
                             store_v4(query_9 + (h - h0) * 64 + i, (query_w0_2_41 * 0.5f) * (tanh_v4((query_w0_2_41 +
                                 (((query_w0_2_41 * query_w0_2_41) * query_w0_2_41) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2347,11 +2313,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
             /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
             dot7_v4(round_up(i1 - i0, 16), sketch_g2_w2, query_w1_2, query_w2_2);
             /* query_w3_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_w3_2 + r * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_w3_2 + r * 64 + i, splat_v4(0.0f));
                 }
             }
             {
@@ -2359,8 +2323,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_12 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
                             const vec_v4 query_w2_2_46 = load_v4(query_w2_2 + h * 64 + i);
                             store_v4(query_12 + (h - h0) * 64 + i, (query_w2_2_46 * 0.5f) * (tanh_v4((query_w2_2_46 +
                                 (((query_w2_2_46 * query_w2_2_46) * query_w2_2_46) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -2371,8 +2335,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                 }
             }
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t r = 0; r < 64; r++) {
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(query_w3 + r * 64 + i, tanh_v4((load_v4(query_w3 + r * 64 + i) * load_v4(query_w3_2 + r *
                         64 + i)) * 0.125f) * 8.0f);
                 }
@@ -2384,11 +2348,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -2425,12 +2387,10 @@ TARGET_v4 APART void polysketch_learned_r64_local_queries_v4(const struct call *
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -3048,19 +3008,17 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot14_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w1 + r * 144 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w1 + r * 144 + j, splat_v4(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     const vec_v4 key_w0_27 = load_v4(key_w0 + h * 144 + j);
                     store_v4(key_5 + (h - h0) * 144 + j, (key_w0_27 * 0.5f) * (tanh_v4((key_w0_27 + (((key_w0_27 *
                         key_w0_27) * key_w0_27) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3116,11 +3074,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot14_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w3 + r * 144 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w3 + r * 144 + j, splat_v4(0.0f));
             }
         }
         {
@@ -3128,8 +3084,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_32 = load_v4(key_w2 + h * 144 + j);
                         store_v4(key_8 + (h - h0) * 144 + j, (key_w2_32 * 0.5f) * (tanh_v4((key_w2_32 + (((key_w2_32 *
                             key_w2_32) * key_w2_32) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3150,11 +3106,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * key_3 */
         dot14_v4(round_up(j1 - j0, 16), sketch_g2_w0, key_3, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w1_2 + r * 144 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w1_2 + r * 144 + j, splat_v4(0.0f));
             }
         }
         {
@@ -3162,8 +3116,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w0_2_34 = load_v4(key_w0_2 + h * 144 + j);
                         store_v4(key_10 + (h - h0) * 144 + j, (key_w0_2_34 * 0.5f) * (tanh_v4((key_w0_2_34 +
                             (((key_w0_2_34 * key_w0_2_34) * key_w0_2_34) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3220,11 +3174,9 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot14_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_w3_2 + r * 144 + j, splat_v4(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_w3_2 + r * 144 + j, splat_v4(0.0f));
             }
         }
         {
@@ -3232,8 +3184,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
                         const vec_v4 key_w2_2_39 = load_v4(key_w2_2 + h * 144 + j);
                         store_v4(key_13 + (h - h0) * 144 + j, (key_w2_2_39 * 0.5f) * (tanh_v4((key_w2_2_39 +
                             (((key_w2_2_39 * key_w2_2_39) * key_w2_2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -3244,8 +3196,8 @@ TARGET_v4 APART void polysketch_learned_r64_local_few_keys_v4(const struct call 
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(key_w3 + r * 144 + j, tanh_v4((load_v4(key_w3 + r * 144 + j) * load_v4(key_w3_2 + r * 144 + j))
                     * 0.125f) * 8.0f);
             }
@@ -4108,19 +4060,17 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
         dot0_v3(round_up(i1 - i0, 8), sketch_g1_w0, query_4, query_w0);
         /* query_w1 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_w1 + r * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_w1 + r * 16 + i, splat_v3(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     const vec_v3 query_w0_8 = load_v3(query_w0 + h * 16 + i);
                     store_v3(query_5 + (h - h0) * 16 + i, (query_w0_8 * 0.5f) * (tanh_v3((query_w0_8 + (((query_w0_8 *
                         query_w0_8) * query_w0_8) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4176,11 +4126,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
         dot0_v3(round_up(i1 - i0, 8), sketch_g1_w2, query_w1, query_w2);
         /* query_w3 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_w3 + r * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_w3 + r * 16 + i, splat_v3(0.0f));
             }
         }
         {
@@ -4188,8 +4136,8 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const vec_v3 query_w2_13 = load_v3(query_w2 + h * 16 + i);
                         store_v3(query_8 + (h - h0) * 16 + i, (query_w2_13 * 0.5f) * (tanh_v3((query_w2_13 +
                             (((query_w2_13 * query_w2_13) * query_w2_13) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4210,11 +4158,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * query_3 */
         dot0_v3(round_up(i1 - i0, 8), sketch_g2_w0, query_3, query_w0_2);
         /* query_w1_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_w1_2 + r * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_w1_2 + r * 16 + i, splat_v3(0.0f));
             }
         }
         {
@@ -4222,8 +4168,8 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                    0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const vec_v3 query_w0_2_15 = load_v3(query_w0_2 + h * 16 + i);
                         store_v3(query_10 + (h - h0) * 16 + i, (query_w0_2_15 * 0.5f) * (tanh_v3((query_w0_2_15 +
                             (((query_w0_2_15 * query_w0_2_15) * query_w0_2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4280,11 +4226,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
         dot0_v3(round_up(i1 - i0, 8), sketch_g2_w2, query_w1_2, query_w2_2);
         /* query_w3_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_w3_2 + r * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_w3_2 + r * 16 + i, splat_v3(0.0f));
             }
         }
         {
@@ -4292,8 +4236,8 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                    0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const vec_v3 query_w2_2_20 = load_v3(query_w2_2 + h * 16 + i);
                         store_v3(query_13 + (h - h0) * 16 + i, (query_w2_2_20 * 0.5f) * (tanh_v3((query_w2_2_20 +
                             (((query_w2_2_20 * query_w2_2_20) * query_w2_2_20) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4304,8 +4248,8 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             }
         }
         /* query_14 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(query_14 + r * 16 + i, tanh_v3((load_v3(query_w3 + r * 16 + i) * load_v3(query_w3_2 + r * 16 +
                     i)) * 0.125f) * 8.0f);
             }
@@ -4316,12 +4260,10 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -4412,19 +4354,17 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot2_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w1 + r * 96 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w1 + r * 96 + j, splat_v3(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_w0_30 = load_v3(key_w0 + h * 96 + j);
                     store_v3(key_5 + (h - h0) * 96 + j, (key_w0_30 * 0.5f) * (tanh_v3((key_w0_30 + (((key_w0_30 *
                         key_w0_30) * key_w0_30) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4480,11 +4420,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot2_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w3 + r * 96 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w3 + r * 96 + j, splat_v3(0.0f));
             }
         }
         {
@@ -4492,8 +4430,8 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_35 = load_v3(key_w2 + h * 96 + j);
                         store_v3(key_8 + (h - h0) * 96 + j, (key_w2_35 * 0.5f) * (tanh_v3((key_w2_35 + (((key_w2_35 *
                             key_w2_35) * key_w2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4514,11 +4452,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * key_3 */
         dot2_v3(round_up(j1 - j0, 8), sketch_g2_w0, key_3, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w1_2 + r * 96 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w1_2 + r * 96 + j, splat_v3(0.0f));
             }
         }
         {
@@ -4526,8 +4462,8 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w0_2_37 = load_v3(key_w0_2 + h * 96 + j);
                         store_v3(key_10 + (h - h0) * 96 + j, (key_w0_2_37 * 0.5f) * (tanh_v3((key_w0_2_37 +
                             (((key_w0_2_37 * key_w0_2_37) * key_w0_2_37) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4584,11 +4520,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot2_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w3_2 + r * 96 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w3_2 + r * 96 + j, splat_v3(0.0f));
             }
         }
         {
@@ -4596,8 +4530,8 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_2_42 = load_v3(key_w2_2 + h * 96 + j);
                         store_v3(key_13 + (h - h0) * 96 + j, (key_w2_2_42 * 0.5f) * (tanh_v3((key_w2_2_42 +
                             (((key_w2_2_42 * key_w2_2_42) * key_w2_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4608,8 +4542,8 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 96 + j, tanh_v3((load_v3(key_w3 + r * 96 + j) * load_v3(key_w3_2 + r * 96 + j)) *
                     0.125f) * 8.0f);
             }
@@ -4886,19 +4820,17 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_3 */
         dot7_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_3, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w1 + r * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w1 + r * 64 + j, splat_v3(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_4 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_w0_10 = load_v3(key_w0 + h * 64 + j);
                     store_v3(key_4 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 *
                         key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4954,11 +4886,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot7_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w3 + r * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w3 + r * 64 + j, splat_v3(0.0f));
             }
         }
         {
@@ -4966,8 +4896,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_7 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_15 = load_v3(key_w2 + h * 64 + j);
                         store_v3(key_7 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 *
                             key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -4988,11 +4918,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot7_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w1_2 + r * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w1_2 + r * 64 + j, splat_v3(0.0f));
             }
         }
         {
@@ -5000,8 +4928,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_9 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 64 + j);
                         store_v3(key_9 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 +
                             (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5058,11 +4986,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot7_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w3_2 + r * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w3_2 + r * 64 + j, splat_v3(0.0f));
             }
         }
         {
@@ -5070,8 +4996,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_12 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 64 + j);
                         store_v3(key_12 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 +
                             (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5082,8 +5008,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 64 + j, tanh_v3((load_v3(key_w3 + r * 64 + j) * load_v3(key_w3_2 + r * 64 + j)) *
                     0.125f) * 8.0f);
             }
@@ -5091,12 +5017,10 @@ TARGET_v3 APART void polysketch_learned_r64_local_keys_v3(const struct call *cal
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 64) * 64 + j) *
-                            load_v3(key_w3 + (((f % 64) + (f / 64)) % 64) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 64) * 64 + j) * load_v3(key_w3 +
+                        (((f % 64) + (f / 64)) % 64) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -5318,19 +5242,17 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_3 */
             dot7_v3(round_up(i1 - i0, 8), sketch_g1_w0, query_3, query_w0);
             /* query_w1 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_w1 + r * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_w1 + r * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_4 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
                         const vec_v3 query_w0_34 = load_v3(query_w0 + h * 64 + i);
                         store_v3(query_4 + (h - h0) * 64 + i, (query_w0_34 * 0.5f) * (tanh_v3((query_w0_34 +
                             (((query_w0_34 * query_w0_34) * query_w0_34) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5386,11 +5308,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
             dot7_v3(round_up(i1 - i0, 8), sketch_g1_w2, query_w1, query_w2);
             /* query_w3 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_w3 + r * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_w3 + r * 64 + i, splat_v3(0.0f));
                 }
             }
             {
@@ -5398,8 +5318,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_7 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f))
                        * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const vec_v3 query_w2_39 = load_v3(query_w2 + h * 64 + i);
                             store_v3(query_7 + (h - h0) * 64 + i, (query_w2_39 * 0.5f) * (tanh_v3((query_w2_39 +
                                 (((query_w2_39 * query_w2_39) * query_w2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5420,11 +5340,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * query_2 */
             dot7_v3(round_up(i1 - i0, 8), sketch_g2_w0, query_2, query_w0_2);
             /* query_w1_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_w1_2 + r * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_w1_2 + r * 64 + i, splat_v3(0.0f));
                 }
             }
             {
@@ -5432,8 +5350,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_9 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const vec_v3 query_w0_2_41 = load_v3(query_w0_2 + h * 64 + i);
                             store_v3(query_9 + (h - h0) * 64 + i, (query_w0_2_41 * 0.5f) * (tanh_v3((query_w0_2_41 +
                                 (((query_w0_2_41 * query_w0_2_41) * query_w0_2_41) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5490,11 +5408,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
             /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
             dot7_v3(round_up(i1 - i0, 8), sketch_g2_w2, query_w1_2, query_w2_2);
             /* query_w3_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_w3_2 + r * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_w3_2 + r * 64 + i, splat_v3(0.0f));
                 }
             }
             {
@@ -5502,8 +5418,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_12 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
                             const vec_v3 query_w2_2_46 = load_v3(query_w2_2 + h * 64 + i);
                             store_v3(query_12 + (h - h0) * 64 + i, (query_w2_2_46 * 0.5f) * (tanh_v3((query_w2_2_46 +
                                 (((query_w2_2_46 * query_w2_2_46) * query_w2_2_46) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -5514,8 +5430,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 }
             }
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t r = 0; r < 64; r++) {
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
                     store_v3(query_w3 + r * 64 + i, tanh_v3((load_v3(query_w3 + r * 64 + i) * load_v3(query_w3_2 + r *
                         64 + i)) * 0.125f) * 8.0f);
                 }
@@ -5527,11 +5443,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -5568,12 +5482,10 @@ TARGET_v3 APART void polysketch_learned_r64_local_queries_v3(const struct call *
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -6191,19 +6103,17 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot14_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w1 + r * 144 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w1 + r * 144 + j, splat_v3(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 key_w0_27 = load_v3(key_w0 + h * 144 + j);
                     store_v3(key_5 + (h - h0) * 144 + j, (key_w0_27 * 0.5f) * (tanh_v3((key_w0_27 + (((key_w0_27 *
                         key_w0_27) * key_w0_27) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6259,11 +6169,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot14_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w3 + r * 144 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w3 + r * 144 + j, splat_v3(0.0f));
             }
         }
         {
@@ -6271,8 +6179,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_32 = load_v3(key_w2 + h * 144 + j);
                         store_v3(key_8 + (h - h0) * 144 + j, (key_w2_32 * 0.5f) * (tanh_v3((key_w2_32 + (((key_w2_32 *
                             key_w2_32) * key_w2_32) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6293,11 +6201,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * key_3 */
         dot14_v3(round_up(j1 - j0, 8), sketch_g2_w0, key_3, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w1_2 + r * 144 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w1_2 + r * 144 + j, splat_v3(0.0f));
             }
         }
         {
@@ -6305,8 +6211,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w0_2_34 = load_v3(key_w0_2 + h * 144 + j);
                         store_v3(key_10 + (h - h0) * 144 + j, (key_w0_2_34 * 0.5f) * (tanh_v3((key_w0_2_34 +
                             (((key_w0_2_34 * key_w0_2_34) * key_w0_2_34) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6363,11 +6269,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot14_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_w3_2 + r * 144 + j, splat_v3(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_w3_2 + r * 144 + j, splat_v3(0.0f));
             }
         }
         {
@@ -6375,8 +6279,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
                         const vec_v3 key_w2_2_39 = load_v3(key_w2_2 + h * 144 + j);
                         store_v3(key_13 + (h - h0) * 144 + j, (key_w2_2_39 * 0.5f) * (tanh_v3((key_w2_2_39 +
                             (((key_w2_2_39 * key_w2_2_39) * key_w2_2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -6387,8 +6291,8 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(key_w3 + r * 144 + j, tanh_v3((load_v3(key_w3 + r * 144 + j) * load_v3(key_w3_2 + r * 144 + j))
                     * 0.125f) * 8.0f);
             }
@@ -7239,19 +7143,17 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
         dot0_any(round_up(i1 - i0, 4), sketch_g1_w0, query_4, query_w0);
         /* query_w1 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_w1 + r * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_w1 + r * 16 + i, splat_any(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any query_w0_8 = load_any(query_w0 + h * 16 + i);
                     store_any(query_5 + (h - h0) * 16 + i, (query_w0_8 * 0.5f) * (tanh_any((query_w0_8 + (((query_w0_8 *
                         query_w0_8) * query_w0_8) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7307,11 +7209,9 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
         dot0_any(round_up(i1 - i0, 4), sketch_g1_w2, query_w1, query_w2);
         /* query_w3 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_w3 + r * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_w3 + r * 16 + i, splat_any(0.0f));
             }
         }
         {
@@ -7319,8 +7219,8 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const vec_any query_w2_13 = load_any(query_w2 + h * 16 + i);
                         store_any(query_8 + (h - h0) * 16 + i, (query_w2_13 * 0.5f) * (tanh_any((query_w2_13 +
                             (((query_w2_13 * query_w2_13) * query_w2_13) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7341,11 +7241,9 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * query_3 */
         dot0_any(round_up(i1 - i0, 4), sketch_g2_w0, query_3, query_w0_2);
         /* query_w1_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_w1_2 + r * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_w1_2 + r * 16 + i, splat_any(0.0f));
             }
         }
         {
@@ -7353,8 +7251,8 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                    0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const vec_any query_w0_2_15 = load_any(query_w0_2 + h * 16 + i);
                         store_any(query_10 + (h - h0) * 16 + i, (query_w0_2_15 * 0.5f) * (tanh_any((query_w0_2_15 +
                             (((query_w0_2_15 * query_w0_2_15) * query_w0_2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7411,11 +7309,9 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
         dot0_any(round_up(i1 - i0, 4), sketch_g2_w2, query_w1_2, query_w2_2);
         /* query_w3_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_w3_2 + r * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_w3_2 + r * 16 + i, splat_any(0.0f));
             }
         }
         {
@@ -7423,8 +7319,8 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                    0.044715f)) * 0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const vec_any query_w2_2_20 = load_any(query_w2_2 + h * 16 + i);
                         store_any(query_13 + (h - h0) * 16 + i, (query_w2_2_20 * 0.5f) * (tanh_any((query_w2_2_20 +
                             (((query_w2_2_20 * query_w2_2_20) * query_w2_2_20) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7435,8 +7331,8 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             }
         }
         /* query_14 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_14 + r * 16 + i, tanh_any((load_any(query_w3 + r * 16 + i) * load_any(query_w3_2 + r *
                     16 + i)) * 0.125f) * 8.0f);
             }
@@ -7447,12 +7343,10 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -7543,19 +7437,17 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot2_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w1 + r * 96 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w1 + r * 96 + j, splat_any(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_w0_30 = load_any(key_w0 + h * 96 + j);
                     store_any(key_5 + (h - h0) * 96 + j, (key_w0_30 * 0.5f) * (tanh_any((key_w0_30 + (((key_w0_30 *
                         key_w0_30) * key_w0_30) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7611,11 +7503,9 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot2_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w3 + r * 96 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w3 + r * 96 + j, splat_any(0.0f));
             }
         }
         {
@@ -7623,8 +7513,8 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_35 = load_any(key_w2 + h * 96 + j);
                         store_any(key_8 + (h - h0) * 96 + j, (key_w2_35 * 0.5f) * (tanh_any((key_w2_35 + (((key_w2_35 *
                             key_w2_35) * key_w2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7645,11 +7535,9 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * key_3 */
         dot2_any(round_up(j1 - j0, 4), sketch_g2_w0, key_3, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w1_2 + r * 96 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w1_2 + r * 96 + j, splat_any(0.0f));
             }
         }
         {
@@ -7657,8 +7545,8 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w0_2_37 = load_any(key_w0_2 + h * 96 + j);
                         store_any(key_10 + (h - h0) * 96 + j, (key_w0_2_37 * 0.5f) * (tanh_any((key_w0_2_37 +
                             (((key_w0_2_37 * key_w0_2_37) * key_w0_2_37) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7715,11 +7603,9 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot2_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w3_2 + r * 96 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w3_2 + r * 96 + j, splat_any(0.0f));
             }
         }
         {
@@ -7727,8 +7613,8 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_2_42 = load_any(key_w2_2 + h * 96 + j);
                         store_any(key_13 + (h - h0) * 96 + j, (key_w2_2_42 * 0.5f) * (tanh_any((key_w2_2_42 +
                             (((key_w2_2_42 * key_w2_2_42) * key_w2_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -7739,8 +7625,8 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 96 + j, tanh_any((load_any(key_w3 + r * 96 + j) * load_any(key_w3_2 + r * 96 +
                     j)) * 0.125f) * 8.0f);
             }
@@ -8017,19 +7903,17 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_3 */
         dot7_any(round_up(j1 - j0, 4), sketch_g1_w0, key_3, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w1 + r * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w1 + r * 64 + j, splat_any(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_4 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_w0_10 = load_any(key_w0 + h * 64 + j);
                     store_any(key_4 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 *
                         key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8085,11 +7969,9 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot7_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w3 + r * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w3 + r * 64 + j, splat_any(0.0f));
             }
         }
         {
@@ -8097,8 +7979,8 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_7 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_15 = load_any(key_w2 + h * 64 + j);
                         store_any(key_7 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 *
                             key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8119,11 +8001,9 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
         dot7_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w1_2 + r * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w1_2 + r * 64 + j, splat_any(0.0f));
             }
         }
         {
@@ -8131,8 +8011,8 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_9 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 64 + j);
                         store_any(key_9 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 +
                             (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8189,11 +8069,9 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot7_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w3_2 + r * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w3_2 + r * 64 + j, splat_any(0.0f));
             }
         }
         {
@@ -8201,8 +8079,8 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_12 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 64 + j);
                         store_any(key_12 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 +
                             (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8213,8 +8091,8 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 64 + j, tanh_any((load_any(key_w3 + r * 64 + j) * load_any(key_w3_2 + r * 64 +
                     j)) * 0.125f) * 8.0f);
             }
@@ -8222,12 +8100,10 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_w3 * key_w3 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 64) * 64 + j) *
-                            load_any(key_w3 + (((f % 64) + (f / 64)) % 64) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 64) * 64 + j) * load_any(key_w3
+                        + (((f % 64) + (f / 64)) % 64) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -8449,19 +8325,17 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_3 */
             dot7_any(round_up(i1 - i0, 4), sketch_g1_w0, query_3, query_w0);
             /* query_w1 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_w1 + r * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_w1 + r * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* query_4 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
                         const vec_any query_w0_34 = load_any(query_w0 + h * 64 + i);
                         store_any(query_4 + (h - h0) * 64 + i, (query_w0_34 * 0.5f) * (tanh_any((query_w0_34 +
                             (((query_w0_34 * query_w0_34) * query_w0_34) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8517,11 +8391,9 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
             dot7_any(round_up(i1 - i0, 4), sketch_g1_w2, query_w1, query_w2);
             /* query_w3 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_w3 + r * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_w3 + r * 64 + i, splat_any(0.0f));
                 }
             }
             {
@@ -8529,8 +8401,8 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_7 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f))
                        * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const vec_any query_w2_39 = load_any(query_w2 + h * 64 + i);
                             store_any(query_7 + (h - h0) * 64 + i, (query_w2_39 * 0.5f) * (tanh_any((query_w2_39 +
                                 (((query_w2_39 * query_w2_39) * query_w2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8551,11 +8423,9 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * query_2 */
             dot7_any(round_up(i1 - i0, 4), sketch_g2_w0, query_2, query_w0_2);
             /* query_w1_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_w1_2 + r * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_w1_2 + r * 64 + i, splat_any(0.0f));
                 }
             }
             {
@@ -8563,8 +8433,8 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_9 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const vec_any query_w0_2_41 = load_any(query_w0_2 + h * 64 + i);
                             store_any(query_9 + (h - h0) * 64 + i, (query_w0_2_41 * 0.5f) * (tanh_any((query_w0_2_41 +
                                 (((query_w0_2_41 * query_w0_2_41) * query_w0_2_41) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8621,11 +8491,9 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
             /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
             dot7_any(round_up(i1 - i0, 4), sketch_g2_w2, query_w1_2, query_w2_2);
             /* query_w3_2 = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_w3_2 + r * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_w3_2 + r * 64 + i, splat_any(0.0f));
                 }
             }
             {
@@ -8633,8 +8501,8 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     const int64_t h1 = min(h0 + 192, h_end);
                     /* query_12 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
                             const vec_any query_w2_2_46 = load_any(query_w2_2 + h * 64 + i);
                             store_any(query_12 + (h - h0) * 64 + i, (query_w2_2_46 * 0.5f) * (tanh_any((query_w2_2_46 +
                                 (((query_w2_2_46 * query_w2_2_46) * query_w2_2_46) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -8645,8 +8513,8 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 }
             }
             /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t r = 0; r < 64; r++) {
+            for (int64_t r = 0; r < 64; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(query_w3 + r * 64 + i, tanh_any((load_any(query_w3 + r * 64 + i) * load_any(query_w3_2 + r
                         * 64 + i)) * 0.125f) * 8.0f);
                 }
@@ -8658,11 +8526,9 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
@@ -8699,12 +8565,10 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -9322,19 +9186,17 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
         /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
         dot14_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
         /* key_w1 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w1 + r * 144 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w1 + r * 144 + j, splat_any(0.0f));
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
             /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t h = h0; h < h1; h++) {
+            for (int64_t h = h0; h < h1; h++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_w0_27 = load_any(key_w0 + h * 144 + j);
                     store_any(key_5 + (h - h0) * 144 + j, (key_w0_27 * 0.5f) * (tanh_any((key_w0_27 + (((key_w0_27 *
                         key_w0_27) * key_w0_27) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9390,11 +9252,9 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
         /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
         dot14_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
         /* key_w3 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w3 + r * 144 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w3 + r * 144 + j, splat_any(0.0f));
             }
         }
         {
@@ -9402,8 +9262,8 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
                    1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_32 = load_any(key_w2 + h * 144 + j);
                         store_any(key_8 + (h - h0) * 144 + j, (key_w2_32 * 0.5f) * (tanh_any((key_w2_32 + (((key_w2_32 *
                             key_w2_32) * key_w2_32) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9424,11 +9284,9 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
         /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * key_3 */
         dot14_any(round_up(j1 - j0, 4), sketch_g2_w0, key_3, key_w0_2);
         /* key_w1_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w1_2 + r * 144 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w1_2 + r * 144 + j, splat_any(0.0f));
             }
         }
         {
@@ -9436,8 +9294,8 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w0_2_34 = load_any(key_w0_2 + h * 144 + j);
                         store_any(key_10 + (h - h0) * 144 + j, (key_w0_2_34 * 0.5f) * (tanh_any((key_w0_2_34 +
                             (((key_w0_2_34 * key_w0_2_34) * key_w0_2_34) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9494,11 +9352,9 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
         /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
         dot14_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
         /* key_w3_2 = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_w3_2 + r * 144 + j, splat_any(0.0f));
-                }
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_w3_2 + r * 144 + j, splat_any(0.0f));
             }
         }
         {
@@ -9506,8 +9362,8 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                 const int64_t h1 = min(h0 + 192, h_end);
                 /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    for (int64_t h = h0; h < h1; h++) {
+                for (int64_t h = h0; h < h1; h++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
                         const vec_any key_w2_2_39 = load_any(key_w2_2 + h * 144 + j);
                         store_any(key_13 + (h - h0) * 144 + j, (key_w2_2_39 * 0.5f) * (tanh_any((key_w2_2_39 +
                             (((key_w2_2_39 * key_w2_2_39) * key_w2_2_39) * 0.044715f)) * 0.7978846f) + 1.0f));
@@ -9518,8 +9374,8 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < 64; r++) {
+        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(key_w3 + r * 144 + j, tanh_any((load_any(key_w3 + r * 144 + j) * load_any(key_w3_2 + r * 144 +
                     j)) * 0.125f) * 8.0f);
             }

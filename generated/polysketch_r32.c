@@ -752,12 +752,10 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
         /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
         dot0_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2);
         /* query_3 = (query_g1 * query_g2) * 0.176776695f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_3 + r * 32 + i, (load_v4(query_g1 + r * 32 + i) * load_v4(query_g2 + r * 32 + i)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_3 + r * 32 + i, (load_v4(query_g1 + r * 32 + i) * load_v4(query_g2 + r * 32 + i)) *
+                    0.176776695f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -766,12 +764,10 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -828,12 +824,10 @@ TARGET_v4 static void polysketch_r32_rows_v4(const struct call *call, int64_t ta
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot1_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_g1 + r * 96 + j, (load_v4(key_g1 + r * 96 + j) * load_v4(key_g2 + r * 96 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 96 + j, (load_v4(key_g1 + r * 96 + j) * load_v4(key_g2 + r * 96 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -1025,23 +1019,19 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot5_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_g1 * key_g1 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_g1 + (f % 32) * 64 + j) *
-                            load_v4(key_g1 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_g1 + (f % 32) * 64 + j) * load_v4(key_g1 +
+                        (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -1199,12 +1189,10 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
             dot5_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t r = 0; r < 32; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 +
-                            i)) * 0.176776695f);
-                    }
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 + i)) *
+                        0.176776695f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1214,11 +1202,9 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -1254,12 +1240,10 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -1315,12 +1299,10 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
                 /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
                 dot5_v4(round_up(j1 - j0, 16), sketch_g2, k_tile_2, key_g2_2);
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.176776695f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    for (int64_t r = 0; r < 32; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(key_g1_2 + r * 64 + j, (load_v4(key_g1_2 + r * 64 + j) * load_v4(key_g2_2 + r * 64
-                                + j)) * 0.176776695f);
-                        }
+                for (int64_t r = 0; r < 32; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(key_g1_2 + r * 64 + j, (load_v4(key_g1_2 + r * 64 + j) * load_v4(key_g2_2 + r * 64 +
+                            j)) * 0.176776695f);
                     }
                 }
                 /* score[j][i] = sum over r of key_g1_2 * query_g1 */
@@ -1476,23 +1458,19 @@ TARGET_v4 APART void polysketch_r32_keys_alone_v4(const struct call *call, int64
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot5_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_g1 * key_g1 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_g1 + (f % 32) * 64 + j) *
-                            load_v4(key_g1 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_g1 + (f % 32) * 64 + j) * load_v4(key_g1 +
+                        (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -1772,23 +1750,19 @@ TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot12_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_g1 + r * 144 + j, (load_v4(key_g1 + r * 144 + j) * load_v4(key_g2 + r * 144 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 144 + j, (load_v4(key_g1 + r * 144 + j) * load_v4(key_g2 + r * 144 + j)) *
+                    0.176776695f);
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
         dot13_v4(round_up(j1 - j0, 16), rows, query_3, key_g1, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    const vec_v4 score_7 = load_v4(score + r_q * 144 + j);
-                    store_v4(score + r_q * 144 + j, score_7 * score_7);
-                }
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 score_7 = load_v4(score + r_q * 144 + j);
+                store_v4(score + r_q * 144 + j, score_7 * score_7);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -2504,12 +2478,10 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
         /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
         dot0_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2);
         /* query_3 = (query_g1 * query_g2) * 0.176776695f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_3 + r * 16 + i, (load_v3(query_g1 + r * 16 + i) * load_v3(query_g2 + r * 16 + i)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_3 + r * 16 + i, (load_v3(query_g1 + r * 16 + i) * load_v3(query_g2 + r * 16 + i)) *
+                    0.176776695f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2518,12 +2490,10 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -2580,12 +2550,10 @@ TARGET_v3 static void polysketch_r32_rows_v3(const struct call *call, int64_t ta
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot1_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 96 + j, (load_v3(key_g1 + r * 96 + j) * load_v3(key_g2 + r * 96 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 96 + j, (load_v3(key_g1 + r * 96 + j) * load_v3(key_g2 + r * 96 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -2777,23 +2745,19 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot5_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_g1 * key_g1 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_g1 + (f % 32) * 64 + j) *
-                            load_v3(key_g1 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_g1 + (f % 32) * 64 + j) * load_v3(key_g1 +
+                        (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -2951,12 +2915,10 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
             dot5_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 32; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 +
-                            i)) * 0.176776695f);
-                    }
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 + i)) *
+                        0.176776695f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2966,11 +2928,9 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -3006,12 +2966,10 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -3067,12 +3025,10 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
                 /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
                 dot5_v3(round_up(j1 - j0, 8), sketch_g2, k_tile_2, key_g2_2);
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.176776695f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    for (int64_t r = 0; r < 32; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(key_g1_2 + r * 64 + j, (load_v3(key_g1_2 + r * 64 + j) * load_v3(key_g2_2 + r * 64
-                                + j)) * 0.176776695f);
-                        }
+                for (int64_t r = 0; r < 32; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(key_g1_2 + r * 64 + j, (load_v3(key_g1_2 + r * 64 + j) * load_v3(key_g2_2 + r * 64 +
+                            j)) * 0.176776695f);
                     }
                 }
                 /* score[j][i] = sum over r of key_g1_2 * query_g1 */
@@ -3228,23 +3184,19 @@ TARGET_v3 APART void polysketch_r32_keys_alone_v3(const struct call *call, int64
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot5_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_g1 * key_g1 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_g1 + (f % 32) * 64 + j) *
-                            load_v3(key_g1 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_g1 + (f % 32) * 64 + j) * load_v3(key_g1 +
+                        (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -3524,23 +3476,19 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot12_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 144 + j, (load_v3(key_g1 + r * 144 + j) * load_v3(key_g2 + r * 144 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 144 + j, (load_v3(key_g1 + r * 144 + j) * load_v3(key_g2 + r * 144 + j)) *
+                    0.176776695f);
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
         dot13_v3(round_up(j1 - j0, 8), rows, query_3, key_g1, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    const vec_v3 score_7 = load_v3(score + r_q * 144 + j);
-                    store_v3(score + r_q * 144 + j, score_7 * score_7);
-                }
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 score_7 = load_v3(score + r_q * 144 + j);
+                store_v3(score + r_q * 144 + j, score_7 * score_7);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -4244,12 +4192,10 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
         /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
         dot0_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2);
         /* query_3 = (query_g1 * query_g2) * 0.176776695f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_3 + r * 16 + i, (load_any(query_g1 + r * 16 + i) * load_any(query_g2 + r * 16 + i))
-                        * 0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_3 + r * 16 + i, (load_any(query_g1 + r * 16 + i) * load_any(query_g2 + r * 16 + i)) *
+                    0.176776695f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4258,12 +4204,10 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -4320,12 +4264,10 @@ static void polysketch_r32_rows_any(const struct call *call, int64_t task, unsig
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot1_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 96 + j, (load_any(key_g1 + r * 96 + j) * load_any(key_g2 + r * 96 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 96 + j, (load_any(key_g1 + r * 96 + j) * load_any(key_g2 + r * 96 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -4515,23 +4457,19 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot5_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_g1 * key_g1 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_g1 + (f % 32) * 64 + j) *
-                            load_any(key_g1 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_g1 + (f % 32) * 64 + j) * load_any(key_g1
+                        + (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -4687,12 +4625,10 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
             dot5_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 32; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 +
-                            i)) * 0.176776695f);
-                    }
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 + i))
+                        * 0.176776695f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4702,11 +4638,9 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -4742,12 +4676,10 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -4803,12 +4735,10 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
                 /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
                 dot5_any(round_up(j1 - j0, 4), sketch_g2, k_tile_2, key_g2_2);
                 /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.176776695f */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    for (int64_t r = 0; r < 32; r++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(key_g1_2 + r * 64 + j, (load_any(key_g1_2 + r * 64 + j) * load_any(key_g2_2 + r *
-                                64 + j)) * 0.176776695f);
-                        }
+                for (int64_t r = 0; r < 32; r++) {
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(key_g1_2 + r * 64 + j, (load_any(key_g1_2 + r * 64 + j) * load_any(key_g2_2 + r * 64 +
+                            j)) * 0.176776695f);
                     }
                 }
                 /* score[j][i] = sum over r of key_g1_2 * query_g1 */
@@ -4965,23 +4895,19 @@ APART void polysketch_r32_keys_alone_any(const struct call *call, int64_t task, 
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot5_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_g1 * key_g1 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_g1 + (f % 32) * 64 + j) *
-                            load_any(key_g1 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_g1 + (f % 32) * 64 + j) * load_any(key_g1
+                        + (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -5261,23 +5187,19 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot12_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 144 + j, (load_any(key_g1 + r * 144 + j) * load_any(key_g2 + r * 144 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 144 + j, (load_any(key_g1 + r * 144 + j) * load_any(key_g2 + r * 144 + j)) *
+                    0.176776695f);
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
         dot13_any(round_up(j1 - j0, 4), rows, query_3, key_g1, score);
         /* score = score * score */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    const vec_any score_7 = load_any(score + r_q * 144 + j);
-                    store_any(score + r_q * 144 + j, score_7 * score_7);
-                }
+        for (int64_t r_q = 0; r_q < rows; r_q++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any score_7 = load_any(score + r_q * 144 + j);
+                store_any(score + r_q * 144 + j, score_7 * score_7);
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */

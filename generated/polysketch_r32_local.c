@@ -760,12 +760,10 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
         /* query_g2[r][i] = sum over d of sketch_g2 * query_2 */
         dot0_v4(round_up(i1 - i0, 16), sketch_g2, query_2, query_g2);
         /* query_3 = (query_g1 * query_g2) * 0.176776695f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_3 + r * 32 + i, (load_v4(query_g1 + r * 32 + i) * load_v4(query_g2 + r * 32 + i)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_3 + r * 32 + i, (load_v4(query_g1 + r * 32 + i) * load_v4(query_g2 + r * 32 + i)) *
+                    0.176776695f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -774,12 +772,10 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -836,12 +832,10 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot1_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_g1 + r * 96 + j, (load_v4(key_g1 + r * 96 + j) * load_v4(key_g2 + r * 96 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 96 + j, (load_v4(key_g1 + r * 96 + j) * load_v4(key_g2 + r * 96 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -1050,23 +1044,19 @@ TARGET_v4 APART void polysketch_r32_local_keys_v4(const struct call *call, int64
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot6_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_g1 * key_g1 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                        store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_g1 + (f % 32) * 64 + j) *
-                            load_v4(key_g1 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_g1 + (f % 32) * 64 + j) * load_v4(key_g1 +
+                        (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -1222,12 +1212,10 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
             dot6_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t r = 0; r < 32; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 +
-                            i)) * 0.176776695f);
-                    }
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 + i)) *
+                        0.176776695f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1237,11 +1225,9 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -1277,12 +1263,10 @@ TARGET_v4 APART void polysketch_r32_local_queries_v4(const struct call *call, in
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -1633,12 +1617,10 @@ TARGET_v4 APART void polysketch_r32_local_few_keys_v4(const struct call *call, i
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot12_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_g1 + r * 144 + j, (load_v4(key_g1 + r * 144 + j) * load_v4(key_g2 + r * 144 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_g1 + r * 144 + j, (load_v4(key_g1 + r * 144 + j) * load_v4(key_g2 + r * 144 + j)) *
+                    0.176776695f);
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
@@ -2380,12 +2362,10 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
         /* query_g2[r][i] = sum over d of sketch_g2 * query_2 */
         dot0_v3(round_up(i1 - i0, 8), sketch_g2, query_2, query_g2);
         /* query_3 = (query_g1 * query_g2) * 0.176776695f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_3 + r * 16 + i, (load_v3(query_g1 + r * 16 + i) * load_v3(query_g2 + r * 16 + i)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_3 + r * 16 + i, (load_v3(query_g1 + r * 16 + i) * load_v3(query_g2 + r * 16 + i)) *
+                    0.176776695f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2394,12 +2374,10 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -2456,12 +2434,10 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot1_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 96 + j, (load_v3(key_g1 + r * 96 + j) * load_v3(key_g2 + r * 96 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 96 + j, (load_v3(key_g1 + r * 96 + j) * load_v3(key_g2 + r * 96 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -2670,23 +2646,19 @@ TARGET_v3 APART void polysketch_r32_local_keys_v3(const struct call *call, int64
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot6_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_g1 * key_g1 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_g1 + (f % 32) * 64 + j) *
-                            load_v3(key_g1 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_g1 + (f % 32) * 64 + j) * load_v3(key_g1 +
+                        (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -2842,12 +2814,10 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
             dot6_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t r = 0; r < 32; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 +
-                            i)) * 0.176776695f);
-                    }
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 + i)) *
+                        0.176776695f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2857,11 +2827,9 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -2897,12 +2865,10 @@ TARGET_v3 APART void polysketch_r32_local_queries_v3(const struct call *call, in
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -3253,12 +3219,10 @@ TARGET_v3 APART void polysketch_r32_local_few_keys_v3(const struct call *call, i
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot12_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_g1 + r * 144 + j, (load_v3(key_g1 + r * 144 + j) * load_v3(key_g2 + r * 144 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_g1 + r * 144 + j, (load_v3(key_g1 + r * 144 + j) * load_v3(key_g2 + r * 144 + j)) *
+                    0.176776695f);
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */
@@ -3988,12 +3952,10 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
         /* query_g2[r][i] = sum over d of sketch_g2 * query_2 */
         dot0_any(round_up(i1 - i0, 4), sketch_g2, query_2, query_g2);
         /* query_3 = (query_g1 * query_g2) * 0.176776695f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_3 + r * 16 + i, (load_any(query_g1 + r * 16 + i) * load_any(query_g2 + r * 16 + i))
-                        * 0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_3 + r * 16 + i, (load_any(query_g1 + r * 16 + i) * load_any(query_g2 + r * 16 + i)) *
+                    0.176776695f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4002,12 +3964,10 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -4064,12 +4024,10 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot1_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 96 + j, (load_any(key_g1 + r * 96 + j) * load_any(key_g2 + r * 96 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 96 + j, (load_any(key_g1 + r * 96 + j) * load_any(key_g2 + r * 96 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -4278,23 +4236,19 @@ APART void polysketch_r32_local_keys_any(const struct call *call, int64_t task, 
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot6_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
+                    0.176776695f);
             }
         }
         for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
             /* key_features_2 = key_g1 * key_g1 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_g1 + (f % 32) * 64 + j) *
-                            load_any(key_g1 + (((f % 32) + (f / 32)) % 32) * 64 + j));
-                    }
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_g1 + (f % 32) * 64 + j) * load_any(key_g1
+                        + (((f % 32) + (f / 32)) % 32) * 64 + j));
                 }
             }
             /* state_sum += key_features_2 */
@@ -4450,12 +4404,10 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
             /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
             dot6_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2);
             /* query_g1 = (query_g1 * query_g2) * 0.176776695f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t r = 0; r < 32; r++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 +
-                            i)) * 0.176776695f);
-                    }
+            for (int64_t r = 0; r < 32; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 + i))
+                        * 0.176776695f);
                 }
             }
             /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4465,11 +4417,9 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* sum_from_state = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
@@ -4505,12 +4455,10 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(sum + e * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                 }
             }
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
@@ -4861,12 +4809,10 @@ APART void polysketch_r32_local_few_keys_any(const struct call *call, int64_t ta
         /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
         dot12_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
         /* key_g1 = (key_g1 * key_g2) * 0.176776695f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < 32; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_g1 + r * 144 + j, (load_any(key_g1 + r * 144 + j) * load_any(key_g2 + r * 144 + j)) *
-                        0.176776695f);
-                }
+        for (int64_t r = 0; r < 32; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_g1 + r * 144 + j, (load_any(key_g1 + r * 144 + j) * load_any(key_g2 + r * 144 + j)) *
+                    0.176776695f);
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key_g1 */

@@ -715,22 +715,18 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d / 2) * 32 + i))
-                        + ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v4(query_sin + (d /
-                        2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d / 2) * 32 + i)) +
+                    ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v4(query_sin + (d / 2) * 32
+                    + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
             }
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -751,13 +747,11 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d / 2) * 96 + j)) +
-                        ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v4(key_sin + (d / 2) *
-                        96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d / 2) * 96 + j)) +
+                    ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v4(key_sin + (d / 2) * 96 +
+                    j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -789,12 +783,10 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             }
             extend_known(of_difference_known, of_difference_first, of_difference_first + 144);
             /* score = score * of_difference */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * load_v4(of_difference + ((i0 + i) -
-                            (j0 + j) - (i0 - j1) - 1)));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * load_v4(of_difference + ((i0 + i) - (j0 +
+                        j) - (i0 - j1) - 1)));
                 }
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -829,11 +821,9 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
             const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = sum */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(result + e * 32 + i, load_v4(sum + e * 32 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(result + e * 32 + i, load_v4(sum + e * 32 + i));
                 }
             }
             /* out = result, transposed back */
@@ -901,13 +891,11 @@ TARGET_v4 APART void retention_keys_v4(const struct call *call, int64_t task, co
             }
         }
         /* key_features = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(key_features + d * 32 + j, (load_v4(k_tile + d * 32 + j) * load_v4(key_cos + (d / 2) * 32 +
-                        j)) + ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v4(key_sin + (d /
-                        2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_features + d * 32 + j, (load_v4(k_tile + d * 32 + j) * load_v4(key_cos + (d / 2) * 32 + j))
+                    + ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v4(key_sin + (d / 2) * 32
+                    + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         /* key_features_2 = key_features * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) +
@@ -1017,13 +1005,11 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
         }
         /* query_features = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
            1.0f))) * 0.125f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_features + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d / 2) *
-                        32 + i)) + ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v4(query_sin
-                        + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_features + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d / 2) * 32
+                    + i)) + ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v4(query_sin + (d /
+                    2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
             }
         }
         /* query = query_features * exp2(select(chunk == 0, 0, ((i + query_start) - (chunk * 32)) + 1) * (log(1 -
@@ -1041,12 +1027,10 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
         /* sum_from_state[e][i] = sum over f of state * query */
         dot4_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
         for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
@@ -1066,13 +1050,11 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
                 }
             }
             /* key_features_3 = (k_tile_2 * key_cos_2) + ((k_tile_2 * key_sin_2) * select((d % 2) == 0, -1.0f, 1.0f)) */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        store_v4(key_features_3 + d * 32 + j, (load_v4(k_tile_2 + d * 32 + j) * load_v4(key_cos_2 + (d /
-                            2) * 32 + j)) + ((load_v4(k_tile_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) *
-                            load_v4(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features_3 + d * 32 + j, (load_v4(k_tile_2 + d * 32 + j) * load_v4(key_cos_2 + (d / 2)
+                        * 32 + j)) + ((load_v4(k_tile_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) *
+                        load_v4(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
             /* score[j][i] = sum over d of key_features_3 * query_features */
@@ -1086,12 +1068,10 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
                     t_23) + query_start) + 1, vec_v4) * (float)t_24));
             }
             /* score = score * of_difference */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * load_v4(of_difference + ((i0 + i) -
-                            (j0 + j) - (i0 - j1) - 1)));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * load_v4(of_difference + ((i0 + i) - (j0 +
+                        j) - (i0 - j1) - 1)));
                 }
             }
             if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
@@ -1123,11 +1103,9 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
                 dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
             }
         }
         /* out = sum, transposed back */
@@ -1280,13 +1258,11 @@ TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) +
-                        ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) *
-                        144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) +
+                    ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) * 144
+                    + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
@@ -1944,22 +1920,18 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d / 2) * 16 + i))
-                        + ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 16 + i) * load_v3(query_sin + (d /
-                        2) * 16 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d / 2) * 16 + i)) +
+                    ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 16 + i) * load_v3(query_sin + (d / 2) * 16
+                    + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
             }
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1980,13 +1952,11 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d / 2) * 96 + j)) +
-                        ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v3(key_sin + (d / 2) *
-                        96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d / 2) * 96 + j)) +
+                    ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v3(key_sin + (d / 2) * 96 +
+                    j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -2018,12 +1988,10 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             }
             extend_known(of_difference_known, of_difference_first, of_difference_first + 120);
             /* score = score * of_difference */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) * load_v3(of_difference + ((i0 + i) -
-                            (j0 + j) - (i0 - j1) - 1)));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) * load_v3(of_difference + ((i0 + i) - (j0 +
+                        j) - (i0 - j1) - 1)));
                 }
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -2058,11 +2026,9 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = sum */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(result + e * 16 + i, load_v3(sum + e * 16 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(result + e * 16 + i, load_v3(sum + e * 16 + i));
                 }
             }
             /* out = result, transposed back */
@@ -2130,13 +2096,11 @@ TARGET_v3 APART void retention_keys_v3(const struct call *call, int64_t task, co
             }
         }
         /* key_features = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_features + d * 32 + j, (load_v3(k_tile + d * 32 + j) * load_v3(key_cos + (d / 2) * 32 +
-                        j)) + ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v3(key_sin + (d /
-                        2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_features + d * 32 + j, (load_v3(k_tile + d * 32 + j) * load_v3(key_cos + (d / 2) * 32 + j))
+                    + ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_v3(key_sin + (d / 2) * 32
+                    + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         /* key_features_2 = key_features * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) +
@@ -2246,13 +2210,11 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
         }
         /* query_features = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
            1.0f))) * 0.125f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_features + d * 32 + i, ((load_v3(q_tile + d * 32 + i) * load_v3(query_cos + (d / 2) *
-                        32 + i)) + ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v3(query_sin
-                        + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_features + d * 32 + i, ((load_v3(q_tile + d * 32 + i) * load_v3(query_cos + (d / 2) * 32
+                    + i)) + ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v3(query_sin + (d /
+                    2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
             }
         }
         /* query = query_features * exp2(select(chunk == 0, 0, ((i + query_start) - (chunk * 32)) + 1) * (log(1 -
@@ -2270,12 +2232,10 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
         /* sum_from_state[e][i] = sum over f of state * query */
         dot4_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 32 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 32 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
             }
         }
         for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
@@ -2295,13 +2255,11 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
                 }
             }
             /* key_features_3 = (k_tile_2 * key_cos_2) + ((k_tile_2 * key_sin_2) * select((d % 2) == 0, -1.0f, 1.0f)) */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(key_features_3 + d * 32 + j, (load_v3(k_tile_2 + d * 32 + j) * load_v3(key_cos_2 + (d /
-                            2) * 32 + j)) + ((load_v3(k_tile_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) *
-                            load_v3(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features_3 + d * 32 + j, (load_v3(k_tile_2 + d * 32 + j) * load_v3(key_cos_2 + (d / 2)
+                        * 32 + j)) + ((load_v3(k_tile_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) *
+                        load_v3(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
             /* score[j][i] = sum over d of key_features_3 * query_features */
@@ -2315,12 +2273,10 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
                     t_23) + query_start) + 1, vec_v3) * (float)t_24));
             }
             /* score = score * of_difference */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * load_v3(of_difference + ((i0 + i) -
-                            (j0 + j) - (i0 - j1) - 1)));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) * load_v3(of_difference + ((i0 + i) - (j0 +
+                        j) - (i0 - j1) - 1)));
                 }
             }
             if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
@@ -2352,11 +2308,9 @@ TARGET_v3 APART void retention_queries_v3(const struct call *call, int64_t task,
                 dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
             }
         }
         /* out = sum, transposed back */
@@ -2509,13 +2463,11 @@ TARGET_v3 APART void retention_few_keys_v3(const struct call *call, int64_t task
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) +
-                        ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) *
-                        144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) +
+                    ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) * 144
+                    + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
@@ -3162,22 +3114,18 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d / 2) * 16 +
-                        i)) + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 16 + i) * load_any(query_sin +
-                        (d / 2) * 16 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d / 2) * 16 + i))
+                    + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 16 + i) * load_any(query_sin + (d / 2)
+                    * 16 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
             }
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -3198,13 +3146,11 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d / 2) * 96 + j)) +
-                        ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_any(key_sin + (d / 2)
-                        * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d / 2) * 96 + j)) +
+                    ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_any(key_sin + (d / 2) * 96
+                    + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -3236,12 +3182,10 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             }
             extend_known(of_difference_known, of_difference_first, of_difference_first + 116);
             /* score = score * of_difference */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(score + j * 16 + i, load_any(score + j * 16 + i) * load_any(of_difference + ((i0 + i)
-                            - (j0 + j) - (i0 - j1) - 1)));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(score + j * 16 + i, load_any(score + j * 16 + i) * load_any(of_difference + ((i0 + i) -
+                        (j0 + j) - (i0 - j1) - 1)));
                 }
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -3276,11 +3220,9 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = sum */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(result + e * 16 + i, load_any(sum + e * 16 + i));
-                    }
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(result + e * 16 + i, load_any(sum + e * 16 + i));
                 }
             }
             /* out = result, transposed back */
@@ -3346,13 +3288,11 @@ APART void retention_keys_any(const struct call *call, int64_t task, const struc
             }
         }
         /* key_features = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_features + d * 32 + j, (load_any(k_tile + d * 32 + j) * load_any(key_cos + (d / 2) *
-                        32 + j)) + ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_any(key_sin
-                        + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_features + d * 32 + j, (load_any(k_tile + d * 32 + j) * load_any(key_cos + (d / 2) * 32 +
+                    j)) + ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) * load_any(key_sin + (d /
+                    2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         /* key_features_2 = key_features * exp2(((((chunk + 1) * 32) - j) + -1) * (log(1 - exp2((-5 - ((g * members) +
@@ -3462,13 +3402,11 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
         }
         /* query_features = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
            1.0f))) * 0.125f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_features + d * 32 + i, ((load_any(q_tile + d * 32 + i) * load_any(query_cos + (d /
-                        2) * 32 + i)) + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) *
-                        load_any(query_sin + (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_features + d * 32 + i, ((load_any(q_tile + d * 32 + i) * load_any(query_cos + (d / 2) *
+                    32 + i)) + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_any(query_sin +
+                    (d / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
             }
         }
         /* query = query_features * exp2(select(chunk == 0, 0, ((i + query_start) - (chunk * 32)) + 1) * (log(1 -
@@ -3486,12 +3424,10 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
         /* sum_from_state[e][i] = sum over f of state * query */
         dot4_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 32 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 32 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
             }
         }
         for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
@@ -3511,13 +3447,11 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
                 }
             }
             /* key_features_3 = (k_tile_2 * key_cos_2) + ((k_tile_2 * key_sin_2) * select((d % 2) == 0, -1.0f, 1.0f)) */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(key_features_3 + d * 32 + j, (load_any(k_tile_2 + d * 32 + j) * load_any(key_cos_2 +
-                            (d / 2) * 32 + j)) + ((load_any(k_tile_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) *
-                            load_any(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features_3 + d * 32 + j, (load_any(k_tile_2 + d * 32 + j) * load_any(key_cos_2 + (d /
+                        2) * 32 + j)) + ((load_any(k_tile_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + j) *
+                        load_any(key_sin_2 + (d / 2) * 32 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
             /* score[j][i] = sum over d of key_features_3 * query_features */
@@ -3531,12 +3465,10 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
                     t_23) + query_start) + 1, vec_any) * (float)t_24));
             }
             /* score = score * of_difference */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(score + j * 32 + i, load_any(score + j * 32 + i) * load_any(of_difference + ((i0 + i)
-                            - (j0 + j) - (i0 - j1) - 1)));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(score + j * 32 + i, load_any(score + j * 32 + i) * load_any(of_difference + ((i0 + i) -
+                        (j0 + j) - (i0 - j1) - 1)));
                 }
             }
             if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
@@ -3568,11 +3500,9 @@ APART void retention_queries_any(const struct call *call, int64_t task, const st
                 dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
             }
         }
         /* out = sum, transposed back */
@@ -3722,13 +3652,11 @@ APART void retention_few_keys_any(const struct call *call, int64_t task, const s
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 +
-                        j)) + ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin +
-                        (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 + j)) +
+                    ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin + (d / 2) *
+                    144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */

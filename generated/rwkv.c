@@ -766,12 +766,10 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -790,11 +788,9 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    store_v4(weight + j * 64 + i, splat_v4(0.0f));
-                }
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(weight + j * 64 + i, splat_v4(0.0f));
             }
         }
         /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
@@ -827,11 +823,9 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
             dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
     }
     /* sum = sum */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, load_v4(sum + e * 64 + i));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, load_v4(sum + e * 64 + i));
         }
     }
     /* out = sum, transposed back */
@@ -1061,8 +1055,8 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
         /* sum_from_state[e][i] = sum over f of state * query */
         dot4_v4(state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t e = 0; e < 64; e++) {
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(sum + e * 16 + i, splat_v4(0.0f));
                 store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
             }
@@ -1083,8 +1077,8 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(weight + j * 16 + i, splat_v4(0.0f));
                 }
             }
@@ -1120,8 +1114,8 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
                 dot7_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t e = 0; e < 64; e++) {
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(sum + e * 16 + i, load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i));
             }
         }
@@ -1766,12 +1760,10 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1790,11 +1782,9 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(weight + j * 64 + i, splat_v3(0.0f));
-                }
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(weight + j * 64 + i, splat_v3(0.0f));
             }
         }
         /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
@@ -1826,11 +1816,9 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
             dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
     }
     /* sum = sum */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, load_v3(sum + e * 64 + i));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, load_v3(sum + e * 64 + i));
         }
     }
     /* out = sum, transposed back */
@@ -2060,12 +2048,10 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
         /* sum_from_state[e][i] = sum over f of state * query */
         dot4_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -2084,11 +2070,9 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(weight + j * 16 + i, splat_v3(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(weight + j * 16 + i, splat_v3(0.0f));
                 }
             }
             /* weight[j][i] += sum over d of k_tile_2 * q_tile * a decay, for j up to the query's last key */
@@ -2123,11 +2107,9 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
                 dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i));
             }
         }
         /* out = sum, transposed back */
@@ -2761,12 +2743,10 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -2785,11 +2765,9 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(weight + j * 64 + i, splat_any(0.0f));
-                }
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(weight + j * 64 + i, splat_any(0.0f));
             }
         }
         /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
@@ -2822,11 +2800,9 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
             dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
     }
     /* sum = sum */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, load_any(sum + e * 64 + i));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, load_any(sum + e * 64 + i));
         }
     }
     /* out = sum, transposed back */
@@ -3056,12 +3032,10 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
         /* sum_from_state[e][i] = sum over f of state * query */
         dot4_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 4096, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
@@ -3080,11 +3054,9 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(weight + j * 16 + i, splat_any(0.0f));
-                    }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(weight + j * 16 + i, splat_any(0.0f));
                 }
             }
             /* weight[j][i] += sum over d of k_tile_2 * q_tile * a decay, for j up to the query's last key */
@@ -3119,11 +3091,9 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
                 dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         }
         /* sum = sum + sum_from_state */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i));
             }
         }
         /* out = sum, transposed back */

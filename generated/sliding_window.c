@@ -710,13 +710,11 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 64) * 32 +
-                        i)) + ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 32 + i) * load_v4(query_sin + (d %
-                        64) * 32 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 64) * 32 + i)) +
+                    ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 32 + i) * load_v4(query_sin + (d % 64) * 32 +
+                    i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -726,12 +724,10 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 128; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 128; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -752,13 +748,11 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 64) * 96 + j)) +
-                        ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v4(key_sin + (d % 64) * 96
-                        + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 64) * 96 + j)) +
+                    ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v4(key_sin + (d % 64) * 96 +
+                    j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -1001,13 +995,11 @@ TARGET_v4 APART void sliding_window_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 64) * 144 + j))
-                        + ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_v4(key_sin + (d % 64) *
-                        144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 64) * 144 + j)) +
+                    ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_v4(key_sin + (d % 64) * 144 +
+                    j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
@@ -1745,13 +1737,11 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 64) * 16 +
-                        i)) + ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 16 + i) * load_v3(query_sin + (d %
-                        64) * 16 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 64) * 16 + i)) +
+                    ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 16 + i) * load_v3(query_sin + (d % 64) * 16 +
+                    i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1761,12 +1751,10 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 128; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 128; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1787,13 +1775,11 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 64) * 96 + j)) +
-                        ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v3(key_sin + (d % 64) * 96
-                        + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 64) * 96 + j)) +
+                    ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v3(key_sin + (d % 64) * 96 +
+                    j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -2036,13 +2022,11 @@ TARGET_v3 APART void sliding_window_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 64) * 144 + j))
-                        + ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_v3(key_sin + (d % 64) *
-                        144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 64) * 144 + j)) +
+                    ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_v3(key_sin + (d % 64) * 144 +
+                    j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
@@ -2767,13 +2751,11 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 64) * 16 +
-                        i)) + ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 16 + i) * load_any(query_sin + (d %
-                        64) * 16 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 64) * 16 + i))
+                    + ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 16 + i) * load_any(query_sin + (d % 64) *
+                    16 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2783,12 +2765,10 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 128; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 128; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -2809,13 +2789,11 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 64) * 96 + j))
-                        + ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_any(key_sin + (d % 64) *
-                        96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 64) * 96 + j)) +
+                    ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_any(key_sin + (d % 64) * 96 +
+                    j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -3058,13 +3036,11 @@ APART void sliding_window_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 64) * 144 +
-                        j)) + ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_any(key_sin + (d %
-                        64) * 144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 64) * 144 + j)) +
+                    ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_any(key_sin + (d % 64) * 144
+                    + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */

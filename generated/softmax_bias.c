@@ -668,11 +668,9 @@ TARGET_v4 static void softmax_bias_rows_v4(const struct call *call, int64_t task
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 1.442695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 1.442695f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -682,12 +680,10 @@ TARGET_v4 static void softmax_bias_rows_v4(const struct call *call, int64_t task
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
@@ -868,12 +864,10 @@ TARGET_v4 APART void softmax_bias_few_keys_v4(const struct call *call, int64_t t
             store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
         /* score = score + (bias_tile * 1.442695f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) + (load_v4(bias_tile + r * 144 + j) *
-                        1.442695f));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) + (load_v4(bias_tile + r * 144 + j) *
+                    1.442695f));
             }
         }
         /* state_max max= score */
@@ -1566,11 +1560,9 @@ TARGET_v3 static void softmax_bias_rows_v3(const struct call *call, int64_t task
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 1.442695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 1.442695f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1580,12 +1572,10 @@ TARGET_v3 static void softmax_bias_rows_v3(const struct call *call, int64_t task
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
@@ -1766,12 +1756,10 @@ TARGET_v3 APART void softmax_bias_few_keys_v3(const struct call *call, int64_t t
             store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
         /* score = score + (bias_tile * 1.442695f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) + (load_v3(bias_tile + r * 144 + j) *
-                        1.442695f));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) + (load_v3(bias_tile + r * 144 + j) *
+                    1.442695f));
             }
         }
         /* state_max max= score */
@@ -2449,11 +2437,9 @@ static void softmax_bias_rows_any(const struct call *call, int64_t task, unsigne
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 1.442695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 1.442695f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 1.442695f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2463,12 +2449,10 @@ static void softmax_bias_rows_any(const struct call *call, int64_t task, unsigne
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
@@ -2647,12 +2631,10 @@ APART void softmax_bias_few_keys_any(const struct call *call, int64_t task, cons
             store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
         /* score = score + (bias_tile * 1.442695f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(score + r * 144 + j, load_any(score + r * 144 + j) + (load_any(bias_tile + r * 144 + j) *
-                        1.442695f));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(score + r * 144 + j, load_any(score + r * 144 + j) + (load_any(bias_tile + r * 144 + j) *
+                    1.442695f));
             }
         }
         /* state_max max= score */

@@ -836,11 +836,9 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 16; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.36067376f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 16; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.36067376f);
-            }
+    for (int64_t d = 0; d < 16; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.36067376f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -850,12 +848,10 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 16; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 16; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1273,11 +1269,9 @@ TARGET_v4 static void softmax_causal_gradients_saved_v4(const struct call *call,
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 16; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.36067376f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 16; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.36067376f);
-            }
+    for (int64_t d = 0; d < 16; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.36067376f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1470,23 +1464,19 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t e = 0; e < 16; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 16; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.36067376f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-        for (int64_t d = 0; d < 16; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.36067376f);
-                store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-                store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
-            }
+    for (int64_t d = 0; d < 16; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.36067376f);
+            store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
+            store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -1603,21 +1593,17 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
     }
     if (dk) {
         /* sum_2 = sum_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 16; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t e = 0; e < 16; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 16; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
             }
         }
     }
@@ -1651,11 +1637,9 @@ TARGET_v4 static void softmax_causal_gradients_dq_v4(const struct call *call, in
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 16; d++) sum_0_tile[d * 64 + i] = 0;
     /* sum_0_tile = sum_0_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 16; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum_0_tile + d * 64 + i, load_v4(sum_0_tile + d * 64 + i));
-            }
+    for (int64_t d = 0; d < 16; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum_0_tile + d * 64 + i, load_v4(sum_0_tile + d * 64 + i));
         }
     }
     if (dq) {
@@ -2306,11 +2290,9 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 16; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.36067376f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 16; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.36067376f);
-            }
+    for (int64_t d = 0; d < 16; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.36067376f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2320,12 +2302,10 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 16; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 16; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -2756,11 +2736,9 @@ TARGET_v3 static void softmax_causal_gradients_saved_v3(const struct call *call,
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 16; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.36067376f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 16; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.36067376f);
-            }
+    for (int64_t d = 0; d < 16; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.36067376f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2957,23 +2935,19 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 16; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 16; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.36067376f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-        for (int64_t d = 0; d < 16; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.36067376f);
-                store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-                store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
-            }
+    for (int64_t d = 0; d < 16; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.36067376f);
+            store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
+            store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -3090,21 +3064,17 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
     }
     if (dk) {
         /* sum_2 = sum_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 16; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 16; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 16; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
             }
         }
     }
@@ -3138,11 +3108,9 @@ TARGET_v3 static void softmax_causal_gradients_dq_v3(const struct call *call, in
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 16; d++) sum_0_tile[d * 64 + i] = 0;
     /* sum_0_tile = sum_0_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 16; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum_0_tile + d * 64 + i, load_v3(sum_0_tile + d * 64 + i));
-            }
+    for (int64_t d = 0; d < 16; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum_0_tile + d * 64 + i, load_v3(sum_0_tile + d * 64 + i));
         }
     }
     if (dq) {
@@ -3777,11 +3745,9 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 16; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.36067376f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 16; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.36067376f);
-            }
+    for (int64_t d = 0; d < 16; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.36067376f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3791,12 +3757,10 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 16; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 16; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -4229,11 +4193,9 @@ static void softmax_causal_gradients_saved_any(const struct call *call, int64_t 
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 16; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.36067376f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 16; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.36067376f);
-            }
+    for (int64_t d = 0; d < 16; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.36067376f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4430,23 +4392,19 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 16; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum + e * 64 + j, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 16; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum + e * 64 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.36067376f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-        for (int64_t d = 0; d < 16; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.36067376f);
-                store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-                store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
-            }
+    for (int64_t d = 0; d < 16; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.36067376f);
+            store_any(sum_2 + d * 64 + j, splat_any(0.0f));
+            store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -4563,21 +4521,17 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
     }
     if (dk) {
         /* sum_2 = sum_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 16; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 16; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 16; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
             }
         }
     }
@@ -4611,11 +4565,9 @@ static void softmax_causal_gradients_dq_any(const struct call *call, int64_t tas
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 16; d++) sum_0_tile[d * 64 + i] = 0;
     /* sum_0_tile = sum_0_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 16; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum_0_tile + d * 64 + i, load_any(sum_0_tile + d * 64 + i));
-            }
+    for (int64_t d = 0; d < 16; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum_0_tile + d * 64 + i, load_any(sum_0_tile + d * 64 + i));
         }
     }
     if (dq) {

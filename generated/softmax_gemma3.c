@@ -964,13 +964,11 @@ TARGET_v4 static void softmax_gemma3_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_2 + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 128) * 32 +
-                        i)) + ((load_v4(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 32 + i) * load_v4(query_sin + (d
-                        % 128) * 32 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.09016844f);
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_2 + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 128) * 32 + i))
+                    + ((load_v4(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 32 + i) * load_v4(query_sin + (d % 128) *
+                    32 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.09016844f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -980,12 +978,10 @@ TARGET_v4 static void softmax_gemma3_rows_v4(const struct call *call, int64_t ta
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 256; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 256; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -1039,13 +1035,11 @@ TARGET_v4 static void softmax_gemma3_rows_v4(const struct call *call, int64_t ta
             }
         }
         /* key_2 = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key_2 + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 128) * 96 + j))
-                        + ((load_v4(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 96 + j) * load_v4(key_sin + (d % 128)
-                        * 96 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_2 + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 128) * 96 + j)) +
+                    ((load_v4(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 96 + j) * load_v4(key_sin + (d % 128) * 96
+                    + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -1352,13 +1346,11 @@ TARGET_v4 APART void softmax_gemma3_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* key_2 = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key_2 + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 128) * 144 +
-                        j)) + ((load_v4(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 144 + j) * load_v4(key_sin + (d %
-                        128) * 144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_2 + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 128) * 144 + j)) +
+                    ((load_v4(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 144 + j) * load_v4(key_sin + (d % 128) *
+                    144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query_2 * key_2 */
@@ -1640,13 +1632,11 @@ TARGET_v4 static void softmax_gemma3_prepare_v4(const struct call *call, int64_t
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f)) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 256; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(result + d * 64 + i, (load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 128) * 64 + i)) +
-                    ((load_v4(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 64 + i) * load_v4(query_sin + (d % 128) *
-                    64 + i)) * (float)((d < 128) ? (-1.0) : 1.0)));
-            }
+    for (int64_t d = 0; d < 256; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(result + d * 64 + i, (load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 128) * 64 + i)) +
+                ((load_v4(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 64 + i) * load_v4(query_sin + (d % 128) * 64 +
+                i)) * (float)((d < 128) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
@@ -1735,13 +1725,11 @@ TARGET_v4 static void softmax_gemma3_extend_v4(const struct call *call, int64_t 
         }
     }
     /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-        for (int64_t d = 0; d < 256; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                store_v4(query_2 + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 128) * 32 + i))
-                    + ((load_v4(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 32 + i) * load_v4(query_sin + (d % 128) *
-                    32 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.09016844f);
-            }
+    for (int64_t d = 0; d < 256; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_2 + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 128) * 32 + i)) +
+                ((load_v4(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 32 + i) * load_v4(query_sin + (d % 128) * 32 +
+                i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.09016844f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1751,12 +1739,10 @@ TARGET_v4 static void softmax_gemma3_extend_v4(const struct call *call, int64_t 
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-        for (int64_t e = 0; e < 256; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 256; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 32 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
@@ -2919,13 +2905,11 @@ TARGET_v3 static void softmax_gemma3_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_2 + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 128) * 16 +
-                        i)) + ((load_v3(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 16 + i) * load_v3(query_sin + (d
-                        % 128) * 16 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.09016844f);
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_2 + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 128) * 16 + i))
+                    + ((load_v3(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 16 + i) * load_v3(query_sin + (d % 128) *
+                    16 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.09016844f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2935,12 +2919,10 @@ TARGET_v3 static void softmax_gemma3_rows_v3(const struct call *call, int64_t ta
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 256; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 256; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -2994,13 +2976,11 @@ TARGET_v3 static void softmax_gemma3_rows_v3(const struct call *call, int64_t ta
             }
         }
         /* key_2 = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_2 + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 128) * 96 + j))
-                        + ((load_v3(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 96 + j) * load_v3(key_sin + (d % 128)
-                        * 96 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_2 + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 128) * 96 + j)) +
+                    ((load_v3(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 96 + j) * load_v3(key_sin + (d % 128) * 96
+                    + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -3307,13 +3287,11 @@ TARGET_v3 APART void softmax_gemma3_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* key_2 = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_2 + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 128) * 144 +
-                        j)) + ((load_v3(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 144 + j) * load_v3(key_sin + (d %
-                        128) * 144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_2 + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 128) * 144 + j)) +
+                    ((load_v3(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 144 + j) * load_v3(key_sin + (d % 128) *
+                    144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query_2 * key_2 */
@@ -3595,13 +3573,11 @@ TARGET_v3 static void softmax_gemma3_prepare_v3(const struct call *call, int64_t
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f)) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 256; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(result + d * 64 + i, (load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 128) * 64 + i)) +
-                    ((load_v3(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 64 + i) * load_v3(query_sin + (d % 128) *
-                    64 + i)) * (float)((d < 128) ? (-1.0) : 1.0)));
-            }
+    for (int64_t d = 0; d < 256; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(result + d * 64 + i, (load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 128) * 64 + i)) +
+                ((load_v3(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 64 + i) * load_v3(query_sin + (d % 128) * 64 +
+                i)) * (float)((d < 128) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
@@ -3690,13 +3666,11 @@ TARGET_v3 static void softmax_gemma3_extend_v3(const struct call *call, int64_t 
         }
     }
     /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 256; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(query_2 + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 128) * 16 + i))
-                    + ((load_v3(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 16 + i) * load_v3(query_sin + (d % 128) *
-                    16 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.09016844f);
-            }
+    for (int64_t d = 0; d < 256; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_2 + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 128) * 16 + i)) +
+                ((load_v3(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 16 + i) * load_v3(query_sin + (d % 128) * 16 +
+                i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.09016844f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3706,12 +3680,10 @@ TARGET_v3 static void softmax_gemma3_extend_v3(const struct call *call, int64_t 
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 256; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 256; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 16 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
@@ -4858,13 +4830,11 @@ static void softmax_gemma3_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_2 + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 128) *
-                        16 + i)) + ((load_any(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 16 + i) *
-                        load_any(query_sin + (d % 128) * 16 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.09016844f);
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_2 + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 128) * 16 +
+                    i)) + ((load_any(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 16 + i) * load_any(query_sin + (d %
+                    128) * 16 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.09016844f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4874,12 +4844,10 @@ static void softmax_gemma3_rows_any(const struct call *call, int64_t task, unsig
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 256; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 256; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -4933,13 +4901,11 @@ static void softmax_gemma3_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* key_2 = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_2 + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 128) * 96 +
-                        j)) + ((load_any(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 96 + j) * load_any(key_sin + (d
-                        % 128) * 96 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_2 + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 128) * 96 + j)) +
+                    ((load_any(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 96 + j) * load_any(key_sin + (d % 128) *
+                    96 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -5246,13 +5212,11 @@ APART void softmax_gemma3_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* key_2 = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_2 + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 128) * 144
-                        + j)) + ((load_any(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 144 + j) * load_any(key_sin +
-                        (d % 128) * 144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_2 + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 128) * 144 +
+                    j)) + ((load_any(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 144 + j) * load_any(key_sin + (d %
+                    128) * 144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query_2 * key_2 */
@@ -5534,13 +5498,11 @@ static void softmax_gemma3_prepare_any(const struct call *call, int64_t task, un
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f)) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 256; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(result + d * 64 + i, (load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 128) * 64 +
-                    i)) + ((load_any(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 64 + i) * load_any(query_sin + (d %
-                    128) * 64 + i)) * (float)((d < 128) ? (-1.0) : 1.0)));
-            }
+    for (int64_t d = 0; d < 256; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(result + d * 64 + i, (load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 128) * 64 + i)) +
+                ((load_any(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 64 + i) * load_any(query_sin + (d % 128) * 64
+                + i)) * (float)((d < 128) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
@@ -5629,13 +5591,11 @@ static void softmax_gemma3_extend_any(const struct call *call, int64_t task, uns
         }
     }
     /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.09016844f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 256; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(query_2 + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 128) * 16 +
-                    i)) + ((load_any(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 16 + i) * load_any(query_sin + (d %
-                    128) * 16 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.09016844f);
-            }
+    for (int64_t d = 0; d < 256; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_2 + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 128) * 16 + i))
+                + ((load_any(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 16 + i) * load_any(query_sin + (d % 128) *
+                16 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.09016844f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5645,12 +5605,10 @@ static void softmax_gemma3_extend_any(const struct call *call, int64_t task, uns
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 256; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 16 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 256; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 16 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = max(0, i0 + query_start - 1023), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {

@@ -971,13 +971,11 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 32) * 32 +
-                        i)) + ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 32 + i) * load_v4(query_sin + (d %
-                        32) * 32 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 32) * 32 + i)) +
+                    ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 32 + i) * load_v4(query_sin + (d % 32) * 32 +
+                    i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -987,12 +985,10 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -1013,13 +1009,11 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key + d * 48 + j, (load_v4(k_tile + d * 48 + j) * load_v4(key_cos + (d % 32) * 48 + j)) +
-                        ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v4(key_sin + (d % 32) * 48
-                        + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + d * 48 + j, (load_v4(k_tile + d * 48 + j) * load_v4(key_cos + (d % 32) * 48 + j)) +
+                    ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v4(key_sin + (d % 32) * 48 +
+                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -1285,13 +1279,11 @@ TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 32) * 144 + j))
-                        + ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_v4(key_sin + (d % 32) *
-                        144 + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 32) * 144 + j)) +
+                    ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_v4(key_sin + (d % 32) * 144 +
+                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
@@ -1564,13 +1556,11 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 32) * 32 +
-                        i)) + ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 32 + i) * load_v4(query_sin + (d %
-                        32) * 32 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 32) * 32 + i)) +
+                    ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 32 + i) * load_v4(query_sin + (d % 32) * 32 +
+                    i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1597,13 +1587,11 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key + d * 48 + j, (load_v4(k_tile + d * 48 + j) * load_v4(key_cos + (d % 32) * 48 + j)) +
-                        ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v4(key_sin + (d % 32) * 48
-                        + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + d * 48 + j, (load_v4(k_tile + d * 48 + j) * load_v4(key_cos + (d % 32) * 48 + j)) +
+                    ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v4(key_sin + (d % 32) * 48 +
+                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -1835,25 +1823,21 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
     }
     /* query = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f));
        query_2 = query * 0.18033688f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                const vec_v4 query_new3 = (load_v4(k_tile + d * 272 + j) * load_v4(query_cos + (d % 32) * 272 + j)) +
-                    ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j) * load_v4(query_sin + (d % 32) * 272
-                    + j)) * (float)((d < 32) ? (-1.0) : 1.0));
-                store_v4(query + d * 272 + j, query_new3);
-                store_v4(query_2 + d * 272 + j, query_new3 * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 query_new3 = (load_v4(k_tile + d * 272 + j) * load_v4(query_cos + (d % 32) * 272 + j)) +
+                ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j) * load_v4(query_sin + (d % 32) * 272 +
+                j)) * (float)((d < 32) ? (-1.0) : 1.0));
+            store_v4(query + d * 272 + j, query_new3);
+            store_v4(query_2 + d * 272 + j, query_new3 * 0.18033688f);
         }
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum + e * 272 + j, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 272 + j, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum + e * 272 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 272 + j, splat_v4(0.0f));
             }
         }
     }
@@ -1863,12 +1847,10 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
     }
     if (dk) {
         /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum_2 + d * 272 + j, splat_v4(0.0f));
-                    store_v4(sum_2_compensation + d * 272 + j, splat_v4(0.0f));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum_2 + d * 272 + j, splat_v4(0.0f));
+                store_v4(sum_2_compensation + d * 272 + j, splat_v4(0.0f));
             }
         }
     }
@@ -1890,13 +1872,11 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
                 }
             }
             /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 48) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 3; vector++, i += 16) {
-                        store_v4(key + d * 144 + i, (load_v4(q_tile + d * 144 + i) * load_v4(key_cos + (d % 32) * 144 +
-                            i)) + ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * load_v4(key_sin + (d
-                            % 32) * 144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(key + d * 144 + i, (load_v4(q_tile + d * 144 + i) * load_v4(key_cos + (d % 32) * 144 + i))
+                        + ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * load_v4(key_sin + (d % 32) *
+                        144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
                 }
             }
             /* score[i][j] = sum over d of key * query_2 */
@@ -2019,31 +1999,25 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
     }
     if (dk) {
         /* query_3 = sum_2 * (query_sin * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(query_3 + d * 272 + j, load_v4(sum_2 + d * 272 + j) * (load_v4(query_sin + (d % 32) * 272 +
-                        j) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(query_3 + d * 272 + j, load_v4(sum_2 + d * 272 + j) * (load_v4(query_sin + (d % 32) * 272 + j)
+                    * (float)((d < 32) ? (-1.0) : 1.0)));
             }
         }
         /* sum_2 = (sum_2 * query_cos) + query_3 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum_2 + d * 272 + j, (load_v4(sum_2 + d * 272 + j) * load_v4(query_cos + (d % 32) * 272 +
-                        j)) + load_v4(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum_2 + d * 272 + j, (load_v4(sum_2 + d * 272 + j) * load_v4(query_cos + (d % 32) * 272 + j)) +
+                    load_v4(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum + e * 272 + j, load_v4(sum + e * 272 + j));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum + e * 272 + j, load_v4(sum + e * 272 + j));
             }
         }
     }
@@ -2163,21 +2137,17 @@ TARGET_v4 static void softmax_gpt_oss_dq_v4(const struct call *call, int64_t tas
         }
     }
     /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(query + d * 64 + i, load_v4(sum_0_tile + d * 64 + i) * (load_v4(query_sin + (d % 32) * 64 + i)
-                    * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query + d * 64 + i, load_v4(sum_0_tile + d * 64 + i) * (load_v4(query_sin + (d % 32) * 64 + i) *
+                (float)((d < 32) ? (-1.0) : 1.0)));
         }
     }
     /* sum_0_tile = (sum_0_tile * query_cos) + query */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum_0_tile + d * 64 + i, (load_v4(sum_0_tile + d * 64 + i) * load_v4(query_cos + (d % 32) * 64
-                    + i)) + load_v4(query + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum_0_tile + d * 64 + i, (load_v4(sum_0_tile + d * 64 + i) * load_v4(query_cos + (d % 32) * 64 +
+                i)) + load_v4(query + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i));
         }
     }
     if (dq) {
@@ -2260,13 +2230,11 @@ TARGET_v4 static void softmax_gpt_oss_prepare_v4(const struct call *call, int64_
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(result + d * 64 + i, (load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 32) * 64 + i)) +
-                    ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i) * load_v4(query_sin + (d % 32) * 64 +
-                    i)) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(result + d * 64 + i, (load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 32) * 64 + i)) +
+                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i) * load_v4(query_sin + (d % 32) * 64 + i))
+                * (float)((d < 32) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
@@ -2321,13 +2289,11 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 32) * 32 + i)) +
-                    ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 32 + i) * load_v4(query_sin + (d % 32) * 32 +
-                    i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 32) * 32 + i)) +
+                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 32 + i) * load_v4(query_sin + (d % 32) * 32 + i))
+                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2337,12 +2303,10 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 32 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
@@ -3502,13 +3466,11 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 32) * 16 +
-                        i)) + ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_v3(query_sin + (d %
-                        32) * 16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 32) * 16 + i)) +
+                    ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_v3(query_sin + (d % 32) * 16 +
+                    i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3518,12 +3480,10 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -3544,13 +3504,11 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key + d * 48 + j, (load_v3(k_tile + d * 48 + j) * load_v3(key_cos + (d % 32) * 48 + j)) +
-                        ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v3(key_sin + (d % 32) * 48
-                        + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + d * 48 + j, (load_v3(k_tile + d * 48 + j) * load_v3(key_cos + (d % 32) * 48 + j)) +
+                    ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v3(key_sin + (d % 32) * 48 +
+                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -3816,13 +3774,11 @@ TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 32) * 144 + j))
-                        + ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_v3(key_sin + (d % 32) *
-                        144 + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 32) * 144 + j)) +
+                    ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_v3(key_sin + (d % 32) * 144 +
+                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
@@ -4095,13 +4051,11 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 32) * 16 +
-                        i)) + ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_v3(query_sin + (d %
-                        32) * 16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 32) * 16 + i)) +
+                    ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_v3(query_sin + (d % 32) * 16 +
+                    i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4128,13 +4082,11 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key + d * 48 + j, (load_v3(k_tile + d * 48 + j) * load_v3(key_cos + (d % 32) * 48 + j)) +
-                        ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v3(key_sin + (d % 32) * 48
-                        + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + d * 48 + j, (load_v3(k_tile + d * 48 + j) * load_v3(key_cos + (d % 32) * 48 + j)) +
+                    ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v3(key_sin + (d % 32) * 48 +
+                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -4366,25 +4318,21 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
     }
     /* query = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f));
        query_2 = query * 0.18033688f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                const vec_v3 query_new3 = (load_v3(k_tile + d * 272 + j) * load_v3(query_cos + (d % 32) * 272 + j)) +
-                    ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j) * load_v3(query_sin + (d % 32) * 272
-                    + j)) * (float)((d < 32) ? (-1.0) : 1.0));
-                store_v3(query + d * 272 + j, query_new3);
-                store_v3(query_2 + d * 272 + j, query_new3 * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 query_new3 = (load_v3(k_tile + d * 272 + j) * load_v3(query_cos + (d % 32) * 272 + j)) +
+                ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j) * load_v3(query_sin + (d % 32) * 272 +
+                j)) * (float)((d < 32) ? (-1.0) : 1.0));
+            store_v3(query + d * 272 + j, query_new3);
+            store_v3(query_2 + d * 272 + j, query_new3 * 0.18033688f);
         }
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum + e * 272 + j, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 272 + j, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum + e * 272 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 272 + j, splat_v3(0.0f));
             }
         }
     }
@@ -4394,12 +4342,10 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
     }
     if (dk) {
         /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum_2 + d * 272 + j, splat_v3(0.0f));
-                    store_v3(sum_2_compensation + d * 272 + j, splat_v3(0.0f));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum_2 + d * 272 + j, splat_v3(0.0f));
+                store_v3(sum_2_compensation + d * 272 + j, splat_v3(0.0f));
             }
         }
     }
@@ -4421,13 +4367,11 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
                 }
             }
             /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(key + d * 144 + i, (load_v3(q_tile + d * 144 + i) * load_v3(key_cos + (d % 32) * 144 +
-                            i)) + ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * load_v3(key_sin + (d
-                            % 32) * 144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(key + d * 144 + i, (load_v3(q_tile + d * 144 + i) * load_v3(key_cos + (d % 32) * 144 + i))
+                        + ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * load_v3(key_sin + (d % 32) *
+                        144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
                 }
             }
             /* score[i][j] = sum over d of key * query_2 */
@@ -4549,31 +4493,25 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
     }
     if (dk) {
         /* query_3 = sum_2 * (query_sin * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(query_3 + d * 272 + j, load_v3(sum_2 + d * 272 + j) * (load_v3(query_sin + (d % 32) * 272 +
-                        j) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(query_3 + d * 272 + j, load_v3(sum_2 + d * 272 + j) * (load_v3(query_sin + (d % 32) * 272 + j)
+                    * (float)((d < 32) ? (-1.0) : 1.0)));
             }
         }
         /* sum_2 = (sum_2 * query_cos) + query_3 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum_2 + d * 272 + j, (load_v3(sum_2 + d * 272 + j) * load_v3(query_cos + (d % 32) * 272 +
-                        j)) + load_v3(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum_2 + d * 272 + j, (load_v3(sum_2 + d * 272 + j) * load_v3(query_cos + (d % 32) * 272 + j)) +
+                    load_v3(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum + e * 272 + j, load_v3(sum + e * 272 + j));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum + e * 272 + j, load_v3(sum + e * 272 + j));
             }
         }
     }
@@ -4693,21 +4631,17 @@ TARGET_v3 static void softmax_gpt_oss_dq_v3(const struct call *call, int64_t tas
         }
     }
     /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(query + d * 64 + i, load_v3(sum_0_tile + d * 64 + i) * (load_v3(query_sin + (d % 32) * 64 + i)
-                    * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query + d * 64 + i, load_v3(sum_0_tile + d * 64 + i) * (load_v3(query_sin + (d % 32) * 64 + i) *
+                (float)((d < 32) ? (-1.0) : 1.0)));
         }
     }
     /* sum_0_tile = (sum_0_tile * query_cos) + query */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum_0_tile + d * 64 + i, (load_v3(sum_0_tile + d * 64 + i) * load_v3(query_cos + (d % 32) * 64
-                    + i)) + load_v3(query + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum_0_tile + d * 64 + i, (load_v3(sum_0_tile + d * 64 + i) * load_v3(query_cos + (d % 32) * 64 +
+                i)) + load_v3(query + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i));
         }
     }
     if (dq) {
@@ -4790,13 +4724,11 @@ TARGET_v3 static void softmax_gpt_oss_prepare_v3(const struct call *call, int64_
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(result + d * 64 + i, (load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 32) * 64 + i)) +
-                    ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i) * load_v3(query_sin + (d % 32) * 64 +
-                    i)) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(result + d * 64 + i, (load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 32) * 64 + i)) +
+                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i) * load_v3(query_sin + (d % 32) * 64 + i))
+                * (float)((d < 32) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
@@ -4851,13 +4783,11 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 32) * 16 + i)) +
-                    ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_v3(query_sin + (d % 32) * 16 +
-                    i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 32) * 16 + i)) +
+                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_v3(query_sin + (d % 32) * 16 + i))
+                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4867,12 +4797,10 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 16 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
@@ -6013,13 +5941,11 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 32) * 16 +
-                        i)) + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_any(query_sin + (d %
-                        32) * 16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 32) * 16 + i))
+                    + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_any(query_sin + (d % 32) *
+                    16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -6029,12 +5955,10 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -6055,13 +5979,11 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key + d * 48 + j, (load_any(k_tile + d * 48 + j) * load_any(key_cos + (d % 32) * 48 + j))
-                        + ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_any(key_sin + (d % 32) *
-                        48 + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + d * 48 + j, (load_any(k_tile + d * 48 + j) * load_any(key_cos + (d % 32) * 48 + j)) +
+                    ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_any(key_sin + (d % 32) * 48 +
+                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -6327,13 +6249,11 @@ APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, c
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 32) * 144 +
-                        j)) + ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_any(key_sin + (d %
-                        32) * 144 + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 32) * 144 + j)) +
+                    ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_any(key_sin + (d % 32) * 144
+                    + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
@@ -6606,13 +6526,11 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 32) * 16 +
-                        i)) + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_any(query_sin + (d %
-                        32) * 16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 32) * 16 + i))
+                    + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_any(query_sin + (d % 32) *
+                    16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -6639,13 +6557,11 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key + d * 48 + j, (load_any(k_tile + d * 48 + j) * load_any(key_cos + (d % 32) * 48 + j))
-                        + ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_any(key_sin + (d % 32) *
-                        48 + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + d * 48 + j, (load_any(k_tile + d * 48 + j) * load_any(key_cos + (d % 32) * 48 + j)) +
+                    ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_any(key_sin + (d % 32) * 48 +
+                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -6877,25 +6793,21 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
     }
     /* query = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f));
        query_2 = query * 0.18033688f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                const vec_any query_new3 = (load_any(k_tile + d * 144 + j) * load_any(query_cos + (d % 32) * 144 + j)) +
-                    ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_any(query_sin + (d % 32) *
-                    144 + j)) * (float)((d < 32) ? (-1.0) : 1.0));
-                store_any(query + d * 144 + j, query_new3);
-                store_any(query_2 + d * 144 + j, query_new3 * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any query_new3 = (load_any(k_tile + d * 144 + j) * load_any(query_cos + (d % 32) * 144 + j)) +
+                ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_any(query_sin + (d % 32) * 144 +
+                j)) * (float)((d < 32) ? (-1.0) : 1.0));
+            store_any(query + d * 144 + j, query_new3);
+            store_any(query_2 + d * 144 + j, query_new3 * 0.18033688f);
         }
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum + e * 144 + j, splat_any(0.0f));
-                    store_any(sum_compensation + e * 144 + j, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum + e * 144 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 144 + j, splat_any(0.0f));
             }
         }
     }
@@ -6905,12 +6817,10 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
     }
     if (dk) {
         /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum_2 + d * 144 + j, splat_any(0.0f));
-                    store_any(sum_2_compensation + d * 144 + j, splat_any(0.0f));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum_2 + d * 144 + j, splat_any(0.0f));
+                store_any(sum_2_compensation + d * 144 + j, splat_any(0.0f));
             }
         }
     }
@@ -6932,13 +6842,11 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
                 }
             }
             /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(key + d * 144 + i, (load_any(q_tile + d * 144 + i) * load_any(key_cos + (d % 32) * 144
-                            + i)) + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * load_any(key_sin +
-                            (d % 32) * 144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(key + d * 144 + i, (load_any(q_tile + d * 144 + i) * load_any(key_cos + (d % 32) * 144 +
+                        i)) + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * load_any(key_sin + (d %
+                        32) * 144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
                 }
             }
             /* score[i][j] = sum over d of key * query_2 */
@@ -7061,31 +6969,25 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
     }
     if (dk) {
         /* query_3 = sum_2 * (query_sin * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(query_3 + d * 144 + j, load_any(sum_2 + d * 144 + j) * (load_any(query_sin + (d % 32) *
-                        144 + j) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(query_3 + d * 144 + j, load_any(sum_2 + d * 144 + j) * (load_any(query_sin + (d % 32) * 144 +
+                    j) * (float)((d < 32) ? (-1.0) : 1.0)));
             }
         }
         /* sum_2 = (sum_2 * query_cos) + query_3 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum_2 + d * 144 + j, (load_any(sum_2 + d * 144 + j) * load_any(query_cos + (d % 32) * 144
-                        + j)) + load_any(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum_2 + d * 144 + j, (load_any(sum_2 + d * 144 + j) * load_any(query_cos + (d % 32) * 144 +
+                    j)) + load_any(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum + e * 144 + j, load_any(sum + e * 144 + j));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum + e * 144 + j, load_any(sum + e * 144 + j));
             }
         }
     }
@@ -7206,21 +7108,17 @@ static void softmax_gpt_oss_dq_any(const struct call *call, int64_t task, unsign
         }
     }
     /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(query + d * 64 + i, load_any(sum_0_tile + d * 64 + i) * (load_any(query_sin + (d % 32) * 64 +
-                    i) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query + d * 64 + i, load_any(sum_0_tile + d * 64 + i) * (load_any(query_sin + (d % 32) * 64 + i) *
+                (float)((d < 32) ? (-1.0) : 1.0)));
         }
     }
     /* sum_0_tile = (sum_0_tile * query_cos) + query */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum_0_tile + d * 64 + i, (load_any(sum_0_tile + d * 64 + i) * load_any(query_cos + (d % 32) *
-                    64 + i)) + load_any(query + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum_0_tile + d * 64 + i, (load_any(sum_0_tile + d * 64 + i) * load_any(query_cos + (d % 32) * 64 +
+                i)) + load_any(query + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i));
         }
     }
     if (dq) {
@@ -7303,13 +7201,11 @@ static void softmax_gpt_oss_prepare_any(const struct call *call, int64_t task, u
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(result + d * 64 + i, (load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 32) * 64 + i))
-                    + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i) * load_any(query_sin + (d % 32) *
-                    64 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(result + d * 64 + i, (load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 32) * 64 + i)) +
+                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 64 + i) * load_any(query_sin + (d % 32) * 64 +
+                i)) * (float)((d < 32) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
@@ -7364,13 +7260,11 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 32) * 16 + i))
-                    + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_any(query_sin + (d % 32) *
-                    16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 32) * 16 + i)) +
+                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_any(query_sin + (d % 32) * 16 +
+                i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -7380,12 +7274,10 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 16 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 16 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {

@@ -847,11 +847,9 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -861,12 +859,10 @@ TARGET_v4 static void softmax_kerple_rows_v4(const struct call *call, int64_t ta
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -1344,11 +1340,9 @@ TARGET_v4 static void softmax_kerple_saved_v4(const struct call *call, int64_t t
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1594,13 +1588,11 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
             /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
-                        store_v4(sum + d * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
+                    store_v4(sum + d * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
                 }
             }
             if (partial_0 || partial_1) {
@@ -1719,12 +1711,10 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
                     }
                     extend_known(of_difference_3_known, of_difference_3_first, of_difference_3_first + 224);
                     /* score = score_2 * neg(score * of_difference_3) */
-                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                                store_v4(score + j * 64 + i, load_v4(score_2 + j * 64 + i) * (-(load_v4(score + j * 64 +
-                                    i) * load_v4(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)))));
-                            }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            store_v4(score + j * 64 + i, load_v4(score_2 + j * 64 + i) * (-(load_v4(score + j * 64 + i)
+                                * load_v4(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)))));
                         }
                     }
                 }
@@ -1821,11 +1811,9 @@ TARGET_v4 static void softmax_kerple_dq_sums1_v4(const struct call *call, int64_
             }
             if (dq) {
                 /* sum = sum */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
-                        }
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
                     }
                 }
             }
@@ -1935,23 +1923,19 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
-                store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-                store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.18033688f);
+            store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
+            store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -2071,21 +2055,17 @@ TARGET_v4 static void softmax_kerple_dk_dv_v4(const struct call *call, int64_t t
     }
     if (dk) {
         /* sum_2 = sum_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
             }
         }
     }
@@ -2823,11 +2803,9 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2837,12 +2815,10 @@ TARGET_v3 static void softmax_kerple_rows_v3(const struct call *call, int64_t ta
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -3319,11 +3295,9 @@ TARGET_v3 static void softmax_kerple_saved_v3(const struct call *call, int64_t t
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3569,13 +3543,11 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
             /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
-                        store_v3(sum + d * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
+                    store_v3(sum + d * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
                 }
             }
             if (partial_0 || partial_1) {
@@ -3694,12 +3666,10 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
                     }
                     extend_known(of_difference_3_known, of_difference_3_first, of_difference_3_first + 216);
                     /* score = score_2 * neg(score * of_difference_3) */
-                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                store_v3(score + j * 64 + i, load_v3(score_2 + j * 64 + i) * (-(load_v3(score + j * 64 +
-                                    i) * load_v3(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)))));
-                            }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            store_v3(score + j * 64 + i, load_v3(score_2 + j * 64 + i) * (-(load_v3(score + j * 64 + i)
+                                * load_v3(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)))));
                         }
                     }
                 }
@@ -3796,11 +3766,9 @@ TARGET_v3 static void softmax_kerple_dq_sums1_v3(const struct call *call, int64_
             }
             if (dq) {
                 /* sum = sum */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
-                        }
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
                     }
                 }
             }
@@ -3910,23 +3878,19 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
-                store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-                store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.18033688f);
+            store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
+            store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -4046,21 +4010,17 @@ TARGET_v3 static void softmax_kerple_dk_dv_v3(const struct call *call, int64_t t
     }
     if (dk) {
         /* sum_2 = sum_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
             }
         }
     }
@@ -4782,11 +4742,9 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4796,12 +4754,10 @@ static void softmax_kerple_rows_any(const struct call *call, int64_t task, unsig
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -5280,11 +5236,9 @@ static void softmax_kerple_saved_any(const struct call *call, int64_t task, unsi
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5531,13 +5485,11 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
             /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
-                        store_any(sum + d * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
+                    store_any(sum + d * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
                 }
             }
             if (partial_0 || partial_1) {
@@ -5656,12 +5608,10 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
                     }
                     extend_known(of_difference_3_known, of_difference_3_first, of_difference_3_first + 212);
                     /* score = score_2 * neg(score * of_difference_3) */
-                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                store_any(score + j * 64 + i, load_any(score_2 + j * 64 + i) * (-(load_any(score + j *
-                                    64 + i) * load_any(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)))));
-                            }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            store_any(score + j * 64 + i, load_any(score_2 + j * 64 + i) * (-(load_any(score + j * 64 +
+                                i) * load_any(of_difference_3 + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)))));
                         }
                     }
                 }
@@ -5758,11 +5708,9 @@ static void softmax_kerple_dq_sums1_any(const struct call *call, int64_t task, u
             }
             if (dq) {
                 /* sum = sum */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
-                        }
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
                     }
                 }
             }
@@ -5872,23 +5820,19 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum + e * 64 + j, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum + e * 64 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
-                store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-                store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.18033688f);
+            store_any(sum_2 + d * 64 + j, splat_any(0.0f));
+            store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -6008,21 +5952,17 @@ static void softmax_kerple_dk_dv_any(const struct call *call, int64_t task, unsi
     }
     if (dk) {
         /* sum_2 = sum_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
             }
         }
     }

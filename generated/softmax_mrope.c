@@ -983,13 +983,11 @@ TARGET_v4 static void softmax_mrope_rows_v4(const struct call *call, int64_t tas
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 64) * 32 +
-                        i)) + ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 32 + i) * load_v4(query_sin + (d %
-                        64) * 32 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 64) * 32 + i)) +
+                    ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 32 + i) * load_v4(query_sin + (d % 64) * 32 +
+                    i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -999,12 +997,10 @@ TARGET_v4 static void softmax_mrope_rows_v4(const struct call *call, int64_t tas
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 128; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 128; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -1036,13 +1032,11 @@ TARGET_v4 static void softmax_mrope_rows_v4(const struct call *call, int64_t tas
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 64) * 96 + j)) +
-                        ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v4(key_sin + (d % 64) * 96
-                        + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 64) * 96 + j)) +
+                    ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v4(key_sin + (d % 64) * 96 +
+                    j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -1316,13 +1310,11 @@ TARGET_v4 APART void softmax_mrope_few_keys_v4(const struct call *call, int64_t 
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 64) * 144 + j))
-                        + ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_v4(key_sin + (d % 64) *
-                        144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 64) * 144 + j)) +
+                    ((load_v4(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_v4(key_sin + (d % 64) * 144 +
+                    j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
@@ -1582,13 +1574,11 @@ TARGET_v4 static void softmax_mrope_prepare_v4(const struct call *call, int64_t 
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 128; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(result + d * 64 + i, (load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 64) * 64 + i)) +
-                    ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v4(query_sin + (d % 64) * 64 +
-                    i)) * (float)((d < 64) ? (-1.0) : 1.0)));
-            }
+    for (int64_t d = 0; d < 128; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(result + d * 64 + i, (load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 64) * 64 + i)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v4(query_sin + (d % 64) * 64 + i))
+                * (float)((d < 64) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
@@ -1663,13 +1653,11 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 128; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(query + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 64) * 64 + i)) +
-                    ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v4(query_sin + (d % 64) * 64 +
-                    i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
-            }
+    for (int64_t d = 0; d < 128; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * load_v4(query_cos + (d % 64) * 64 + i)) +
+                ((load_v4(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v4(query_sin + (d % 64) * 64 + i))
+                * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1679,12 +1667,10 @@ TARGET_v4 static void softmax_mrope_extend_v4(const struct call *call, int64_t t
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 128; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 128; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -2803,13 +2789,11 @@ TARGET_v3 static void softmax_mrope_rows_v3(const struct call *call, int64_t tas
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 64) * 16 +
-                        i)) + ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 16 + i) * load_v3(query_sin + (d %
-                        64) * 16 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 64) * 16 + i)) +
+                    ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 16 + i) * load_v3(query_sin + (d % 64) * 16 +
+                    i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2819,12 +2803,10 @@ TARGET_v3 static void softmax_mrope_rows_v3(const struct call *call, int64_t tas
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 128; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 128; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -2856,13 +2838,11 @@ TARGET_v3 static void softmax_mrope_rows_v3(const struct call *call, int64_t tas
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 64) * 96 + j)) +
-                        ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v3(key_sin + (d % 64) * 96
-                        + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 64) * 96 + j)) +
+                    ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_v3(key_sin + (d % 64) * 96 +
+                    j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -3136,13 +3116,11 @@ TARGET_v3 APART void softmax_mrope_few_keys_v3(const struct call *call, int64_t 
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 64) * 144 + j))
-                        + ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_v3(key_sin + (d % 64) *
-                        144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 64) * 144 + j)) +
+                    ((load_v3(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_v3(key_sin + (d % 64) * 144 +
+                    j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
@@ -3402,13 +3380,11 @@ TARGET_v3 static void softmax_mrope_prepare_v3(const struct call *call, int64_t 
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 128; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(result + d * 64 + i, (load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 64) * 64 + i)) +
-                    ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v3(query_sin + (d % 64) * 64 +
-                    i)) * (float)((d < 64) ? (-1.0) : 1.0)));
-            }
+    for (int64_t d = 0; d < 128; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(result + d * 64 + i, (load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 64) * 64 + i)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v3(query_sin + (d % 64) * 64 + i))
+                * (float)((d < 64) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
@@ -3483,13 +3459,11 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 128; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(query + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 64) * 64 + i)) +
-                    ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v3(query_sin + (d % 64) * 64 +
-                    i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
-            }
+    for (int64_t d = 0; d < 128; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * load_v3(query_cos + (d % 64) * 64 + i)) +
+                ((load_v3(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_v3(query_sin + (d % 64) * 64 + i))
+                * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3499,12 +3473,10 @@ TARGET_v3 static void softmax_mrope_extend_v3(const struct call *call, int64_t t
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 128; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 128; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -4610,13 +4582,11 @@ static void softmax_mrope_rows_any(const struct call *call, int64_t task, unsign
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 64) * 16 +
-                        i)) + ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 16 + i) * load_any(query_sin + (d %
-                        64) * 16 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 64) * 16 + i))
+                    + ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 16 + i) * load_any(query_sin + (d % 64) *
+                    16 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4626,12 +4596,10 @@ static void softmax_mrope_rows_any(const struct call *call, int64_t task, unsign
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 128; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 128; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -4663,13 +4631,11 @@ static void softmax_mrope_rows_any(const struct call *call, int64_t task, unsign
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 64) * 96 + j))
-                        + ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_any(key_sin + (d % 64) *
-                        96 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 64) * 96 + j)) +
+                    ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 96 + j) * load_any(key_sin + (d % 64) * 96 +
+                    j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -4942,13 +4908,11 @@ APART void softmax_mrope_few_keys_any(const struct call *call, int64_t task, con
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 64, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 128; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 64) * 144 +
-                        j)) + ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_any(key_sin + (d %
-                        64) * 144 + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 128; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 64) * 144 + j)) +
+                    ((load_any(k_tile + ((d < 64) ? (d + 64) : (d - 64)) * 144 + j) * load_any(key_sin + (d % 64) * 144
+                    + j)) * (float)((d < 64) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
@@ -5207,13 +5171,11 @@ static void softmax_mrope_prepare_any(const struct call *call, int64_t task, uns
         }
     }
     /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f)) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 128; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(result + d * 64 + i, (load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i))
-                    + ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) *
-                    64 + i)) * (float)((d < 64) ? (-1.0) : 1.0)));
-            }
+    for (int64_t d = 0; d < 128; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(result + d * 64 + i, (load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) * 64 +
+                i)) * (float)((d < 64) ? (-1.0) : 1.0)));
         }
     }
     /* out = result, transposed back */
@@ -5288,13 +5250,11 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
         }
     }
     /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 64, -1.0f, 1.0f))) * 0.12751743f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 128; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(query + d * 64 + i, ((load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i))
-                    + ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) *
-                    64 + i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
-            }
+    for (int64_t d = 0; d < 128; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query + d * 64 + i, ((load_any(q_tile + d * 64 + i) * load_any(query_cos + (d % 64) * 64 + i)) +
+                ((load_any(q_tile + ((d < 64) ? (d + 64) : (d - 64)) * 64 + i) * load_any(query_sin + (d % 64) * 64 +
+                i)) * (float)((d < 64) ? (-1.0) : 1.0))) * 0.12751743f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -5304,12 +5264,10 @@ static void softmax_mrope_extend_any(const struct call *call, int64_t task, unsi
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 128; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 128; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {

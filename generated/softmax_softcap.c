@@ -756,13 +756,11 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.00125f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 128) * 32 +
-                        i)) + ((load_v4(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 32 + i) * load_v4(query_sin + (d
-                        % 128) * 32 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.00125f);
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 128) * 32 + i)) +
+                    ((load_v4(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 32 + i) * load_v4(query_sin + (d % 128) *
+                    32 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.00125f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -772,12 +770,10 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            for (int64_t e = 0; e < 256; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 256; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
             }
         }
     }
@@ -798,13 +794,11 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 128) * 96 + j)) +
-                        ((load_v4(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 96 + j) * load_v4(key_sin + (d % 128) *
-                        96 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d % 128) * 96 + j)) +
+                    ((load_v4(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 96 + j) * load_v4(key_sin + (d % 128) * 96
+                    + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
@@ -1040,20 +1034,18 @@ TARGET_v4 APART void softmax_softcap_few_keys_v4(const struct call *call, int64_
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 128) * 144 + j))
-                        + ((load_v4(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 144 + j) * load_v4(key_sin + (d %
-                        128) * 144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 128) * 144 + j)) +
+                    ((load_v4(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 144 + j) * load_v4(key_sin + (d % 128) *
+                    144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
         dot3_v4(round_up(j1 - j0, 16), rows, query, key, score);
         /* score = tanh(score) * 72.13475f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < rows; r++) {
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
                 store_v4(score + r * 144 + j, tanh_v4(load_v4(score + r * 144 + j)) * 72.13475f);
             }
         }
@@ -1808,13 +1800,11 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.00125f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 128) * 16 +
-                        i)) + ((load_v3(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 16 + i) * load_v3(query_sin + (d
-                        % 128) * 16 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.00125f);
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 128) * 16 + i)) +
+                    ((load_v3(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 16 + i) * load_v3(query_sin + (d % 128) *
+                    16 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.00125f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1824,12 +1814,10 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
             store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t e = 0; e < 256; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 256; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
             }
         }
     }
@@ -1850,13 +1838,11 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 128) * 96 + j)) +
-                        ((load_v3(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 96 + j) * load_v3(key_sin + (d % 128) *
-                        96 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d % 128) * 96 + j)) +
+                    ((load_v3(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 96 + j) * load_v3(key_sin + (d % 128) * 96
+                    + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -2092,20 +2078,18 @@ TARGET_v3 APART void softmax_softcap_few_keys_v3(const struct call *call, int64_
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 128) * 144 + j))
-                        + ((load_v3(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 144 + j) * load_v3(key_sin + (d %
-                        128) * 144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 128) * 144 + j)) +
+                    ((load_v3(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 144 + j) * load_v3(key_sin + (d % 128) *
+                    144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
         dot3_v3(round_up(j1 - j0, 8), rows, query, key, score);
         /* score = tanh(score) * 72.13475f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < rows; r++) {
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
                 store_v3(score + r * 144 + j, tanh_v3(load_v3(score + r * 144 + j)) * 72.13475f);
             }
         }
@@ -2847,13 +2831,11 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
             }
         }
         /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 128, -1.0f, 1.0f))) * 0.00125f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 128) * 16
-                        + i)) + ((load_any(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 16 + i) * load_any(query_sin +
-                        (d % 128) * 16 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.00125f);
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 128) * 16 +
+                    i)) + ((load_any(q_tile + ((d < 128) ? (d + 128) : (d - 128)) * 16 + i) * load_any(query_sin + (d %
+                    128) * 16 + i)) * (float)((d < 128) ? (-1.0) : 1.0))) * 0.00125f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2863,12 +2845,10 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
             store_any(row_sum_compensation + i, splat_any(0.0f));
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t e = 0; e < 256; e++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 256; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(sum + e * 16 + i, splat_any(0.0f));
+                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
             }
         }
     }
@@ -2889,13 +2869,11 @@ static void softmax_softcap_rows_any(const struct call *call, int64_t task, unsi
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 128) * 96 + j))
-                        + ((load_any(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 96 + j) * load_any(key_sin + (d %
-                        128) * 96 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d % 128) * 96 + j)) +
+                    ((load_any(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 96 + j) * load_any(key_sin + (d % 128) *
+                    96 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
@@ -3131,20 +3109,18 @@ APART void softmax_softcap_few_keys_any(const struct call *call, int64_t task, c
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 128, -1.0f, 1.0f)) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 256; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 128) * 144 +
-                        j)) + ((load_any(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 144 + j) * load_any(key_sin + (d
-                        % 128) * 144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
-                }
+        for (int64_t d = 0; d < 256; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 128) * 144 + j))
+                    + ((load_any(k_tile + ((d < 128) ? (d + 128) : (d - 128)) * 144 + j) * load_any(key_sin + (d % 128)
+                    * 144 + j)) * (float)((d < 128) ? (-1.0) : 1.0)));
             }
         }
         /* score[r][j] = sum over d of query * key */
         dot3_any(round_up(j1 - j0, 4), rows, query, key, score);
         /* score = tanh(score) * 72.13475f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < rows; r++) {
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
                 store_any(score + r * 144 + j, tanh_any(load_any(score + r * 144 + j)) * 72.13475f);
             }
         }

@@ -719,11 +719,9 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 32; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.25503486f);
-            }
+    for (int64_t d = 0; d < 32; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -733,12 +731,10 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 32; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 32; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
@@ -952,12 +948,10 @@ TARGET_v4 APART void softmax_swin_few_keys_v4(const struct call *call, int64_t t
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[r * 64 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(score + r * 64 + j, load_v4(score + r * 64 + j) + (load_v4(table_at + r * 64 + j) *
-                        1.442695f));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(score + r * 64 + j, load_v4(score + r * 64 + j) + (load_v4(table_at + r * 64 + j) *
+                    1.442695f));
             }
         }
         /* state_max max= score */
@@ -1166,11 +1160,9 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 32; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.25503486f);
-            }
+    for (int64_t d = 0; d < 32; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1378,23 +1370,22 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
             /* q_tile = q_tile * 0.25503486f; sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                for (int64_t d = 0; d < 32; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.25503486f);
-                        store_v4(sum + d * 64 + i, splat_v4(0.0f));
-                        store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
-                    }
+            for (int64_t d = 0; d < 32; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.25503486f);
+                    store_v4(sum + d * 64 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + d * 64 + i, splat_v4(0.0f));
                 }
             }
             if (partial_0) {
                 /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
-                        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
+                for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+                    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
                             store_v4(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_v4(0.0f));
                             store_v4(row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_v4(0.0f));
                         }
+                    }
                 }
             }
             for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
@@ -1484,11 +1475,9 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
             }
             if (dq) {
                 /* sum = sum */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    for (int64_t d = 0; d < 32; d++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
-                        }
+                for (int64_t d = 0; d < 32; d++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        store_v4(sum + d * 64 + i, load_v4(sum + d * 64 + i));
                     }
                 }
             }
@@ -1580,23 +1569,19 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t e = 0; e < 32; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum + e * 64 + j, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
-                }
+        for (int64_t e = 0; e < 32; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum + e * 64 + j, splat_v4(0.0f));
+                store_v4(sum_compensation + e * 64 + j, splat_v4(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.25503486f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-        for (int64_t d = 0; d < 32; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.25503486f);
-                store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
-                store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
-            }
+    for (int64_t d = 0; d < 32; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * 0.25503486f);
+            store_v4(sum_2 + d * 64 + j, splat_v4(0.0f));
+            store_v4(sum_2_compensation + d * 64 + j, splat_v4(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -1653,21 +1638,17 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
     }
     if (dk) {
         /* sum_2 = sum_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t d = 0; d < 32; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 32; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum_2 + d * 64 + j, load_v4(sum_2 + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            for (int64_t e = 0; e < 32; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 32; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(sum + e * 64 + j, load_v4(sum + e * 64 + j));
             }
         }
     }
@@ -2271,11 +2252,9 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 32; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.25503486f);
-            }
+    for (int64_t d = 0; d < 32; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2285,12 +2264,10 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 32; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 32; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
@@ -2504,12 +2481,10 @@ TARGET_v3 APART void softmax_swin_few_keys_v3(const struct call *call, int64_t t
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[r * 64 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(score + r * 64 + j, load_v3(score + r * 64 + j) + (load_v3(table_at + r * 64 + j) *
-                        1.442695f));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(score + r * 64 + j, load_v3(score + r * 64 + j) + (load_v3(table_at + r * 64 + j) *
+                    1.442695f));
             }
         }
         /* state_max max= score */
@@ -2718,11 +2693,9 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 32; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.25503486f);
-            }
+    for (int64_t d = 0; d < 32; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2933,23 +2906,22 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
             /* q_tile = q_tile * 0.25503486f; sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                for (int64_t d = 0; d < 32; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.25503486f);
-                        store_v3(sum + d * 64 + i, splat_v3(0.0f));
-                        store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
-                    }
+            for (int64_t d = 0; d < 32; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.25503486f);
+                    store_v3(sum + d * 64 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + d * 64 + i, splat_v3(0.0f));
                 }
             }
             if (partial_0) {
                 /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
-                        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
+                for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+                    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
                             store_v3(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_v3(0.0f));
                             store_v3(row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_v3(0.0f));
                         }
+                    }
                 }
             }
             for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
@@ -3039,11 +3011,9 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
             }
             if (dq) {
                 /* sum = sum */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    for (int64_t d = 0; d < 32; d++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
-                        }
+                for (int64_t d = 0; d < 32; d++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        store_v3(sum + d * 64 + i, load_v3(sum + d * 64 + i));
                     }
                 }
             }
@@ -3135,23 +3105,19 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 32; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum + e * 64 + j, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
-                }
+        for (int64_t e = 0; e < 32; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum + e * 64 + j, splat_v3(0.0f));
+                store_v3(sum_compensation + e * 64 + j, splat_v3(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.25503486f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-        for (int64_t d = 0; d < 32; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.25503486f);
-                store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
-                store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
-            }
+    for (int64_t d = 0; d < 32; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * 0.25503486f);
+            store_v3(sum_2 + d * 64 + j, splat_v3(0.0f));
+            store_v3(sum_2_compensation + d * 64 + j, splat_v3(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -3208,21 +3174,17 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
     }
     if (dk) {
         /* sum_2 = sum_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t d = 0; d < 32; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 32; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum_2 + d * 64 + j, load_v3(sum_2 + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            for (int64_t e = 0; e < 32; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 32; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(sum + e * 64 + j, load_v3(sum + e * 64 + j));
             }
         }
     }
@@ -3817,11 +3779,9 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 32; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.25503486f);
-            }
+    for (int64_t d = 0; d < 32; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3831,12 +3791,10 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 32; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 32; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
@@ -4048,12 +4006,10 @@ APART void softmax_swin_few_keys_any(const struct call *call, int64_t task, cons
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[r * 64 + j] = 0;
         }
         /* score = score + (table_at * 1.442695f) */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(score + r * 64 + j, load_any(score + r * 64 + j) + (load_any(table_at + r * 64 + j) *
-                        1.442695f));
-                }
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(score + r * 64 + j, load_any(score + r * 64 + j) + (load_any(table_at + r * 64 + j) *
+                    1.442695f));
             }
         }
         /* state_max max= score */
@@ -4261,11 +4217,9 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 32; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.25503486f);
-            }
+    for (int64_t d = 0; d < 32; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.25503486f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4476,24 +4430,23 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
             /* q_tile = q_tile * 0.25503486f; sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                for (int64_t d = 0; d < 32; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.25503486f);
-                        store_any(sum + d * 64 + i, splat_any(0.0f));
-                        store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
-                    }
+            for (int64_t d = 0; d < 32; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.25503486f);
+                    store_any(sum + d * 64 + i, splat_any(0.0f));
+                    store_any(sum_compensation + d * 64 + i, splat_any(0.0f));
                 }
             }
             if (partial_0) {
                 /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++)
-                        for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
+                for (int64_t table_axis_2 = 0; table_axis_2 < 13; table_axis_2++) {
+                    for (int64_t table_axis_3 = 0; table_axis_3 < 13; table_axis_3++) {
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
                             store_any(row_sum + table_axis_2 * 832 + table_axis_3 * 64 + i, splat_any(0.0f));
                             store_any(row_sum_compensation + table_axis_2 * 832 + table_axis_3 * 64 + i,
                                 splat_any(0.0f));
                         }
+                    }
                 }
             }
             for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
@@ -4584,11 +4537,9 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
             }
             if (dq) {
                 /* sum = sum */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    for (int64_t d = 0; d < 32; d++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
-                        }
+                for (int64_t d = 0; d < 32; d++) {
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        store_any(sum + d * 64 + i, load_any(sum + d * 64 + i));
                     }
                 }
             }
@@ -4680,23 +4631,19 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
     }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 32; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum + e * 64 + j, splat_any(0.0f));
-                    store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
-                }
+        for (int64_t e = 0; e < 32; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum + e * 64 + j, splat_any(0.0f));
+                store_any(sum_compensation + e * 64 + j, splat_any(0.0f));
             }
         }
     }
     /* k_tile = k_tile * 0.25503486f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-        for (int64_t d = 0; d < 32; d++) {
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.25503486f);
-                store_any(sum_2 + d * 64 + j, splat_any(0.0f));
-                store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
-            }
+    for (int64_t d = 0; d < 32; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * 0.25503486f);
+            store_any(sum_2 + d * 64 + j, splat_any(0.0f));
+            store_any(sum_2_compensation + d * 64 + j, splat_any(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -4753,21 +4700,17 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
     }
     if (dk) {
         /* sum_2 = sum_2 */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t d = 0; d < 32; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
-                }
+        for (int64_t d = 0; d < 32; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum_2 + d * 64 + j, load_any(sum_2 + d * 64 + j));
             }
         }
     }
     if (dv) {
         /* sum = sum */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            for (int64_t e = 0; e < 32; e++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
-                }
+        for (int64_t e = 0; e < 32; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(sum + e * 64 + j, load_any(sum + e * 64 + j));
             }
         }
     }

@@ -980,11 +980,9 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -994,12 +992,10 @@ TARGET_v4 static void softmax_tree_rows_v4(const struct call *call, int64_t task
         store_v4(row_sum_compensation + i, splat_v4(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(sum + e * 64 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(sum + e * 64 + i, splat_v4(0.0f));
+            store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
         }
     }
     for (struct run j = {0, 0}; next_run(&j, &call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), 128, n_k);) {
@@ -1202,8 +1198,8 @@ TARGET_v4 APART void softmax_tree_few_keys_v4(const struct call *call, int64_t t
         }
         if (((0 < ids_0.min) ? n_k : 0) < j1) { /* the tile is partly outside the mask */
             /* score = select(0 < id(tree, (b * n_q) + (r % n_q), j), score, -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t r = 0; r < rows; r++) {
+            for (int64_t r = 0; r < rows; r++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(score + r * 144 + j, pick_v4(flags_of_lanes_v4(tree_array + b * tree_array_stride_0 + (r %
                         n_q) * tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_2,
                         n_k - (j0 + j)), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
@@ -2053,11 +2049,9 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2067,12 +2061,10 @@ TARGET_v3 static void softmax_tree_rows_v3(const struct call *call, int64_t task
         store_v3(row_sum_compensation + i, splat_v3(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(sum + e * 64 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(sum + e * 64 + i, splat_v3(0.0f));
+            store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
         }
     }
     for (struct run j = {0, 0}; next_run(&j, &call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), 128, n_k);) {
@@ -2279,8 +2271,8 @@ TARGET_v3 APART void softmax_tree_few_keys_v3(const struct call *call, int64_t t
         }
         if (((0 < ids_0.min) ? n_k : 0) < j1) { /* the tile is partly outside the mask */
             /* score = select(0 < id(tree, (b * n_q) + (r % n_q), j), score, -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t r = 0; r < rows; r++) {
+            for (int64_t r = 0; r < rows; r++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
                     store_v3(score + r * 144 + j, pick_v3(flags_of_lanes_v3(tree_array + b * tree_array_stride_0 + (r %
                         n_q) * tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_2,
                         n_k - (j0 + j)), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
@@ -3080,11 +3072,9 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
-            }
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3094,12 +3084,10 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
         store_any(row_sum_compensation + i, splat_any(0.0f));
     }
     /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(sum + e * 64 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
-            }
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(sum + e * 64 + i, splat_any(0.0f));
+            store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
         }
     }
     for (struct run j = {0, 0}; next_run(&j, &call->mask_tiles[0], i0 + (b * n_q), i1 + (b * n_q), 128, n_k);) {
@@ -3115,8 +3103,8 @@ static void softmax_tree_rows_any(const struct call *call, int64_t task, unsigne
         }
         if (((0 < ids_0.min) ? n_k : 0) < j1) { /* the tile is partly outside the mask */
             /* score = select(0 < id(tree, (b * n_q) + i, j), score, -INFINITY) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(score + j * 64 + i, pick_any(flags_of_lanes_any(tree_array + b * tree_array_stride_0 + (i0
                         + i) * tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_1,
                         n_q - (i0 + i)), load_any(score + j * 64 + i), splat_any(-INFINITY)));
@@ -3303,8 +3291,8 @@ APART void softmax_tree_few_keys_any(const struct call *call, int64_t task, cons
         }
         if (((0 < ids_0.min) ? n_k : 0) < j1) { /* the tile is partly outside the mask */
             /* score = select(0 < id(tree, (b * n_q) + (r % n_q), j), score, -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t r = 0; r < rows; r++) {
+            for (int64_t r = 0; r < rows; r++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(score + r * 144 + j, pick_any(flags_of_lanes_any(tree_array + b * tree_array_stride_0 + (r
                         % n_q) * tree_array_stride_1 + (j0 + j) * tree_array_stride_2, tree_array_stride_2,
                         n_k - (j0 + j)), load_any(score + r * 144 + j), splat_any(-INFINITY)));

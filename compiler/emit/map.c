@@ -198,13 +198,31 @@ static bool whole_in_rows(const struct nest *n, int vectors)
     return true;
 }
 
+/* Returns whether an expression has operands that differ between rows, but not between lanes. */
+static bool has_scalars(const struct nest *n, const struct expr *e)
+{
+    for (int o = 0; o < n->s->operands; o++) {
+        const struct expr *leaf = expr_leaf(n->x->m, EXPR_OPERAND, o);
+        if (expr_uses(e, leaf) && n->s->operand[o].rank > 0 && !scalar_depends(n, leaf, n->lane)) return true;
+    }
+    return false;
+}
+
+/* Returns whether the lanes are a tile that may be short, and vectors of a row would share nothing. */
+static bool may_be_short(const struct nest *n)
+{
+    for (int k = 0; k < n->s->assigns; k++)
+        if (n->s->assign[k].fold != FOLD_SET || has_scalars(n, n->s->assign[k].expr)) return false;
+    return emit_tiled(n->x, n->lane);
+}
+
 /* Returns the number of vectors that are computed together for a row, so that they share scalars. Returns 1 if some
    C is outside the rows, or if the C is long. */
 static int vectors_at_a_time(const struct nest *n, int outer)
 {
     const struct emitter *x = n->x;
     const struct stmt *s = n->s;
-    if (s->rank != 2 || outer > 0 || x->cut[n->lane]) return 1;
+    if (s->rank != 2 || outer > 0 || x->cut[n->lane] || may_be_short(n)) return 1;
     for (int k = 0; k < s->assigns; k++) {
         const struct assign *a = &s->assign[k];
         if (x->l->array[a->to.of].kind != ARRAY_TILE || ref_axis(&a->to, a->to.rank - 1) != n->lane) return 1;
@@ -421,8 +439,9 @@ static void print_nest(struct map *map)
     const struct stmt *s = n->s;
     const int outer = map->outer;
     /* If nothing is computed once per vector, the rows are the outer loop. Memory is then read in order. */
-    const bool rows = s->rank > 1, lanes_last = rows && outer < 0 && !n->level[LEVEL_LANE].length &&
-                                                x->m->axis[n->lane].source == SIZE_CONSTANT;
+    const bool rows = s->rank > 1,
+               lanes_last = rows && outer < 0 && !n->level[LEVEL_LANE].length &&
+                            (x->m->axis[n->lane].source == SIZE_CONSTANT || (map->vectors == 1 && may_be_short(n)));
     append(x, &n->level[LEVEL_UNIFORM]);
     const char *lanes = loop_over_lanes(map);
     if (!lanes_last) emit_line(x, "%s", lanes);

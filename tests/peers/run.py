@@ -49,6 +49,7 @@ def command_line():
     p.add_argument('--write', action='store_true',
                    help='put the table into README.md here, and some of its rows into the README.md of the project')
     p.add_argument('--threads', type=int, default=2)
+    p.add_argument('--thread-time', action='store_true', help='count CPU time: for one thread on a busy machine')
     p.add_argument('--heads', type=int, default=4, help='of jobs that name no number of heads (default 4)')
     p.add_argument('--limit', type=float, metavar='SECONDS',
                    help='for the alternating calls of a row (default 3; 1 with --quick)')
@@ -62,6 +63,8 @@ def command_line():
         p.error('threads, heads, limit and minutes are positive')
     if options.write and (options.only or options.quick):
         p.error('--write is for a whole run')
+    if options.thread_time and options.threads != 1:
+        p.error('--thread-time is for --threads 1')
     options.limit = options.limit or (1 if options.quick else 3)
 
     def wanted(peer, job):
@@ -113,6 +116,8 @@ def child(options):
     """Measures one library. Prints its rows as JSON."""
     sys.path.insert(0, HERE)
     try:
+        if options.thread_time:
+            importlib.import_module('measure').clock = time.process_time
         peer = importlib.import_module(options.library + '_peer')
         version = peer.version()
     except (ImportError, RuntimeError, OSError) as error:
