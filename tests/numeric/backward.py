@@ -18,6 +18,7 @@ import numpy as np
 import yaml
 
 import definitions
+import quick
 from autograd_venv import autograd
 from kernel import RUNTIME, SANITIZED, Objects, Problem, Strides, compiled, done_well, runtime_sources
 from processor import MACHINE, SLOWER_TOO, missing_flags, targets_of
@@ -606,7 +607,7 @@ def sweeps(folder, suite):
 def main():
     suite = Suite(__doc__.split('\n')[0])
     suite.objects = Objects(suite.folder)
-    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'))
+    suite.environment = quick.environment(suite.folder)
     suite.without = autograd() if not suite.options.list else ''
     base = OPTIONS | {'block': 16, 'shape': {'head_dim': 24, 'value_dim': 40}}
     dtypes = ['f32', 'f64', 'f32', 'bf16', 'f32', 'f16']

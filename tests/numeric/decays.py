@@ -10,6 +10,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import numpy as np
 import yaml
 
+import quick
 from suite import Suite, check, execute
 
 FORMS = {   # Each value is (similarity, other keys of the spec).
@@ -26,7 +27,7 @@ def results(folder, suite, spec, arrays, level='-O0'):
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
     for name, x in arrays.items(): np.save('%s/in/%s.npy' % (folder, name), x.astype(np.float32))
     done = execute([suite.attnc, 'run', path, '--in', folder + '/in', '--out', folder + '/out'],
-                   env=dict(os.environ, XDG_CACHE_HOME=suite.folder + '/cache', ATTNC_CFLAGS=level))
+                   env=quick.environment(suite.folder, ATTNC_CFLAGS=level))
     check(done.returncode == 0, 'exit status %d: %s' % (done.returncode, done.stderr.strip()[:600]))
     return {name: np.load(folder + '/out/' + name) for name in sorted(os.listdir(folder + '/out'))}
 

@@ -16,6 +16,7 @@ import numpy as np
 import yaml
 
 import definitions
+import quick
 from processor import MACHINE, missing_flags, targets_of
 from stored import HALVES, off_by, rounded
 from suite import Skip, Suite, check, execute
@@ -217,7 +218,7 @@ def checked(folder, suite, spec):
 
 def main():
     suite = Suite(__doc__.split('\n\n')[0])
-    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'), ATTNC_CFLAGS='-O0')
+    suite.environment = quick.environment(suite.folder, ATTNC_CFLAGS='-O0')
     targets = targets_of(MACHINE, 'any')
     for n, (name, more) in enumerate(FORWARD.items()):
         dtype = ('f32', 'f64')[n % 2] if n % 7 else 'f32'

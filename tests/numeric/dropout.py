@@ -15,6 +15,7 @@ import numpy as np
 import yaml
 
 import definitions
+import quick
 from processor import MACHINE, missing_flags, targets_of
 from suite import Skip, Suite, check, execute
 
@@ -67,7 +68,7 @@ def philox(folder):
 
 def main():
     suite = Suite(__doc__.split('\n\n')[0])
-    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'), ATTNC_CFLAGS='-O0')
+    suite.environment = quick.environment(suite.folder, ATTNC_CFLAGS='-O0')
     targets, dtypes = targets_of(MACHINE, 'any'), ('f32', 'f64', 'f16', 'bf16')
     suite.case('philox', philox)
     for n, (name, mask) in enumerate(MASKS.items()):

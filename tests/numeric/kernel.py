@@ -7,6 +7,7 @@ import threading
 import numpy as np
 
 import definitions
+import quick
 from processor import MACHINE, missing_flags, targets
 from stored import HALVES, packed, rounded
 from suite import ROOT, Failure, check, compiler, execute
@@ -409,6 +410,6 @@ def compiled(suite, path, folder, target, level='-O2', cc='cc'):
     """Returns the kernel of a spec, compiled with a user's flags."""
     name = os.path.basename(path)[:-5]
     done_well([suite.attnc, path, '-o', folder, '--target', target], folder)
-    done_well([cc, level, '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', 'kernel.so', name + '.c',
-               *runtime_objects(suite), '-lm'], folder)
+    for line in quick.lines(cc, [level, '-I', RUNTIME, '-I', folder], name + '.c', 'kernel.so', *runtime_objects(suite)):
+        done_well(line, folder)
     return Kernel(os.path.join(folder, 'kernel.so'), name)

@@ -13,6 +13,7 @@ import numpy as np
 import yaml
 
 import definitions
+import quick
 from processor import MACHINE, missing_flags, targets_of
 from stored import off_by
 from suite import Skip, Suite, check, execute
@@ -123,7 +124,7 @@ def checked(folder, suite, name):
 
 def main():
     suite = Suite(__doc__.split('\n\n')[0])
-    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'), ATTNC_CFLAGS='-O0')
+    suite.environment = quick.environment(suite.folder, ATTNC_CFLAGS='-O0')
     targets = targets_of(MACHINE, 'any')
     for n, name in enumerate(CASES):
         for dtype in ('f32', ('f64', 'bf16', 'f16')[n % 3]):

@@ -29,6 +29,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 import definitions
 import draw_spec
+import quick
 import random_calls
 import random_specs
 from autograd_venv import autograd
@@ -68,7 +69,7 @@ class Many(Suite):
     def __init__(self):
         super().__init__(__doc__.split('\n\n')[0], options)
         draw_spec.READS = self.options.arrays
-        self.environment = dict(os.environ, XDG_CACHE_HOME=self.folder + '/cache')
+        self.environment = quick.environment(self.folder)
         self.without = autograd() if not self.options.list else ''
         self.runnable = [t for t in targets_of(MACHINE, 'any') if not missing_flags(t)]
         self.objects, self.archive = Objects(self.folder), self.folder + '/runtime.a'
@@ -76,7 +77,6 @@ class Many(Suite):
     def prepare(self):
         """Compiles what all kernels share."""
         execute(['ar', 'rcs', self.archive, *runtime_objects(self)])
-        self.openmp = {cc: openmp_of(cc, self.folder) for cc in map(compiler, ('clang', 'gcc'))}
 
     def kernel(self, d, folder):
         """Returns the kernel of a draw, from a new folder."""
@@ -96,15 +96,6 @@ def options(parser):
     add('--shrink', type=float, default=0, metavar='SECONDS', help='for making smaller the spec of --spec (default: 0)')
 
 
-def openmp_of(cc, folder):
-    """Returns the library of OpenMP to which the compiler links."""
-    with open(folder + '/probe.c', 'w') as f:
-        f.write('int omp_get_max_threads(void); int probe(void) { return omp_get_max_threads(); }')
-    execute([cc, '-fopenmp', '-shared', '-fPIC', '-o', folder + '/probe.so', folder + '/probe.c'])
-    found = re.search(r'lib\w*omp\S* => (\S+)', execute(['ldd', folder + '/probe.so']).stdout)
-    return found[1]
-
-
 def drawn(suite, seed, number):
     """Yields draws until one can be judged."""
     for again in range(DRAWS):
@@ -119,14 +110,12 @@ def drawn(suite, seed, number):
 
 
 def library(suite, d, folder):
-    """Compiles the emitted C. Returns its shared library. Calling the linker takes a tenth of the time of a driver."""
-    cc = compiler(d.get('compiler', 'clang'))
-    line = [cc, *d['flags'], '-std=gnu11', '-w', '-fPIC', '-I', RUNTIME, '-I', folder, '-c', '-o', folder + '/kernel.o',
-            os.path.join(folder, d['spec']['name'] + '.c')]
-    done = ended([*line, '-fopenmp'], env=dict(os.environ, LC_ALL='C'))
+    """Compiles the emitted C. Returns its shared library."""
+    compiling, linking = quick.lines(compiler(d.get('compiler', 'clang')), [*d['flags'], '-std=gnu11', '-w', '-I', RUNTIME, '-I', folder],
+                                     os.path.join(folder, d['spec']['name'] + '.c'), folder + '/kernel.so', suite.archive)
+    done = ended(compiling, env=dict(os.environ, LC_ALL='C'))
     if done.returncode: raise Wrong('compiler: ' + random_specs.kind_of(done.stderr), done.stderr[:2000])
-    done = ended(['ld', '-shared', '-Bsymbolic', '-o', folder + '/kernel.so', folder + '/kernel.o', suite.archive,
-                  suite.openmp[cc]])
+    done = ended(linking)
     if done.returncode: raise Wrong('linker', done.stderr[:2000])
     return folder + '/kernel.so'
 

@@ -22,6 +22,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 import yaml
 
+import quick
 from cover import allowed, all_pairs, cover, impossible, pairs_of
 from processor import MACHINE, missing_flags, targets_of
 from suite import Failure, Suite, check, execute, signal_name
@@ -239,7 +240,7 @@ def main():
         parser.set_defaults(jobs=os.cpu_count())
     suite = Suite(__doc__.split('\n\n')[0], more)
     o = suite.options
-    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'), ATTNC_CFLAGS='-O0')
+    suite.environment = quick.environment(suite.folder, ATTNC_CFLAGS='-O0')
     suite.targets = [t for t in targets_of(MACHINE, 'any') if not missing_flags(t)]
     choices = factors(suite)
     rows, pairs = cover(choices, tries=4, rules=RULES), impossible(choices, RULES)

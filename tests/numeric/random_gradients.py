@@ -34,6 +34,7 @@ import yaml
 
 import definitions
 import draw_spec
+import quick
 import random_specs
 from kernel import RUNTIME, Kernel, Objects, Problem, runtime_objects
 from shrink import shrink
@@ -92,10 +93,10 @@ def compiled(suite, d, folder):
         if not found: raise Wrong('refused: ' + random_specs.kind_of(done.stderr), done.stderr.strip()[:2000])
         if found[1]: found[1](d['spec'], found[0])
         if not found[1] or 'backward' not in d['spec'].get('emit', []): raise Skip(done.stderr.split('error: ')[-1].split('\n')[0])
-    line = [suite.compiler, '-O0', '-fPIC', '-shared', '-w', '-I', RUNTIME, '-o', folder + '/kernel.so',
-            folder + '/spec.c', *runtime_objects(suite), '-lm', '-fopenmp']
-    done = execute(line, timeout=600)
-    if done.returncode != 0: raise Wrong('compiler', done.stderr[:2000])
+    for line in quick.lines(suite.compiler, ['-O0', '-w', '-I', RUNTIME], folder + '/spec.c', folder + '/kernel.so',
+                            *runtime_objects(suite)):
+        done = execute(line, timeout=600)
+        if done.returncode != 0: raise Wrong('compiler', done.stderr[:2000])
     return folder + '/kernel.so'
 
 

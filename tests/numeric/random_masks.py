@@ -16,6 +16,7 @@ import numpy as np
 import yaml
 
 import definitions
+import quick
 from draw_text import mask, smooth, weight
 from suite import Failure, Suite, check, execute
 
@@ -196,7 +197,7 @@ def main():
         parser.add_argument('--kernels', type=int, default=40, help='compiled (default: 40)')
     suite = Suite(__doc__.split('\n\n')[0], more)
     o = suite.options
-    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'))
+    suite.environment = quick.environment(suite.folder)
     for n in range(o.kernels):
         suite.case('kernel/%d' % n, compiled, suite, draw, o.seed, n)
     for n in range(0, o.specs, EACH):

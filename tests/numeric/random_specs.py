@@ -34,6 +34,7 @@ import answers
 import backward
 import definitions
 import draw_spec
+import quick
 from autograd_venv import autograd
 from processor import (MACHINE, OF_LINEAR_FORMS, OF_WEIGHTS, has_matrix_units, missing_flags, multiplies_bf16,
                        targets_of)
@@ -501,7 +502,7 @@ def main():
     suite = Suite(__doc__.split('\n\n')[0], more)
     o = suite.options
     draw_spec.READS = o.arrays
-    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'))
+    suite.environment = quick.environment(suite.folder)
     suite.seen = set()
     suite.without = autograd() if not o.list else ''
     suite.compilers = [cc for cc in (shutil.which('gcc'), shutil.which('clang-19') or shutil.which('clang')) if cc]

@@ -24,6 +24,7 @@ import yaml
 
 import carried
 import definitions
+import quick
 from answers import Answer, draw, make_inputs
 from cover import cover, extend
 from processor import SLOWER_TOO, missing_flags, rounding, targets_of
@@ -401,7 +402,7 @@ def main():
     suite = Suite(__doc__.split('\n\n')[0], lambda parser: parser.add_argument(
         '--target', default='native', help='for what is compiled for this machine'))
     native = suite.options.target
-    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'))
+    suite.environment = quick.environment(suite.folder)
     rows = cover({'similarity': list(SIMILARITY), 'mask': list(MASK), 'prepare': list(PREPARE),
                   'normalize': list(NORMALIZE), 'sizes': list(SIZES), 'dtype': [*DTYPES, *HALVES]})
     shapes = extend(rows, {'length': LENGTHS, 'group': GROUPS, 'batch': [1, 2], 'threads': [1, 2, 3, 7]}, SHAPES_EACH)
