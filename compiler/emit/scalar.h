@@ -63,27 +63,4 @@ struct term scalar_term(struct nest *n, const struct expr *e, enum level user);
 /* Counts a use of `e` in n->count. The first use of `e` also counts uses of its arguments. */
 void scalar_count_parents(struct nest *n, const struct expr *e);
 
-/* ---- for scalar.c and scalar_integer.c ---- */
-
-/* The nest in which the subscripts of a row are declared, and the level of their code. */
-struct lanes {
-    struct nest *n;
-    enum level level;
-};
-
-/* Returns the term of an integer or truth value. */
-struct term scalar_integer_term(struct nest *n, const struct expr *e, enum level level);
-/* Returns C for a subscript in the loop over lanes. `user` is a struct lanes. */
-const char *scalar_subscript_of_lanes(void *user, const struct expr *sub);
-struct term scalar_as_double(struct nest *n, struct term t);
-struct term scalar_as_int(struct nest *n, struct term t);
-/* Returns whether `c` needs no parentheses, because it is a name, number, call or element. */
-bool scalar_is_name(const char *c);
-/* Declares the variable `name` for the term, and returns the variable. */
-struct term scalar_name_term(struct nest *n, struct term t, enum level level, const char *name);
-/* Returns whether the expression depends on a row axis. */
-bool scalar_on_rows(const struct nest *n, const struct expr *e);
-/* Returns the term of a real expression of indices. It is a double, because it must be exact. */
-struct term scalar_wide_term(struct nest *n, const struct expr *e, enum level level);
-
 #endif
