@@ -47,6 +47,10 @@ LARGEST = {'head_dim': 32, 'value_dim': 32, 'sketch': 8, 'count': 17, 'hidden': 
 
 # Specs that failed once in a way that random_specs.py does not test.
 FOUND = {
+    'decay_of_one_element': {
+        'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'arrays': {'rate': {'shape': ['H', 'D']}},
+        'delta': {'rate': '0.1'}, 'decay': {'log': '-exp(rate[h][d]) * 0.2'}, 'shape': {'head_dim': 1},
+        'emit': ['forward', 'backward']},
     'pages_of_another_head': {
         'similarity': {'custom': {'weight': 'exp(a[H - 1 - h][j] / 4)'}}, 'mask': {'window': {'left': 9}},
         'emit': ['forward', 'decode'], 'arrays': {'a': {'shape': ['H', 'Nk']}}, 'shape': {'head_dim': 4}},

@@ -1,5 +1,6 @@
 /* Adds up terms of a gradient that are spread over more axes in the same way, before they are spread.
    - Example: select(m == 0, a[j], 0) + select(m == 0, b[j], 0) becomes select(m == 0, s[j], 0) with s[j] = a[j] + b[j].
+   - Terms may have further conditions: select(m == 0 && d == 0, a[j], 0) is spread like select(m == 0, b[j][d], 0).
    - The gradient of a decay has such terms for queries, keys and states. Their sum has the axes of the gradient of k,
      so both can share a sweep. */
 #include "differentiate.h"
@@ -9,6 +10,37 @@ struct spread {
     const struct expr *condition;
     struct ref r;
 };
+
+/* Returns the conjunction of a and b. NULL: true. */
+static const struct expr *both(const struct reversal *x, const struct expr *a, const struct expr *b)
+{
+    return a && b ? expr_make(x->m, EXPR_AND, a, b, NULL) : a ? a : b;
+}
+
+/* Whether `condition` has the conjunct `part`. */
+static bool requires(const struct expr *condition, const struct expr *part)
+{
+    if (condition == part) return true;
+    return condition->op == EXPR_AND && (requires(condition->arg[0], part) || requires(condition->arg[1], part));
+}
+
+/* Returns the conjuncts of e that all terms have. */
+static const struct expr *common_part(const struct reversal *x, const struct spread *term, int terms,
+                                      const struct expr *e)
+{
+    bool common = true;
+    if (e->op == EXPR_AND)
+        return both(x, common_part(x, term, terms, e->arg[0]), common_part(x, term, terms, e->arg[1]));
+    for (int k = 0; k < terms; k++) common &= requires(term[k].condition, e);
+    return common ? e : NULL;
+}
+
+/* Returns the conjuncts of e that `common` lacks. */
+static const struct expr *other_part(const struct reversal *x, const struct expr *common, const struct expr *e)
+{
+    if (e->op == EXPR_AND) return both(x, other_part(x, common, e->arg[0]), other_part(x, common, e->arg[1]));
+    return requires(common, e) ? NULL : e;
+}
 
 static bool find_spread(const struct reversal *x, const struct ref *read, struct spread *s)
 {
@@ -22,10 +54,11 @@ static bool find_spread(const struct reversal *x, const struct ref *read, struct
            !expr_has(s->condition, EXPR_OPERAND);
 }
 
-static bool same_axes(const struct ref *a, const struct ref *b)
+/* Whether two terms can be added before they are spread. */
+static bool same_terms(const struct spread *a, const struct spread *b)
 {
-    bool same = a->rank == b->rank;
-    for (int k = 0; k < a->rank && same; k++) same = ref_axis(a, k) == ref_axis(b, k);
+    bool same = a->r.rank == b->r.rank && a->condition == b->condition;
+    for (int k = 0; k < a->r.rank && same; k++) same = ref_axis(&a->r, k) == ref_axis(&b->r, k);
     return same;
 }
 
@@ -53,7 +86,8 @@ static struct ref add_alike(struct reversal *x, const struct spread *term, int t
     struct ref read = term[first].r;
     done[first] = true;
     for (int k = first + 1; k < terms; k++) {
-        if (done[k] || !same_value_axes(g, term[k].r.of, term[first].r.of)) continue;
+        if (done[k] || !same_value_axes(g, term[k].r.of, term[first].r.of) || !same_terms(&term[k], &term[first]))
+            continue;
         e = expr_make(x->m, EXPR_ADD, e, reversal_value(x, &sum, term[k].r.of), NULL);
         done[k] = true;
     }
@@ -70,20 +104,28 @@ static void collect(struct reversal *x, int v)
     bool done[MAX_OPERANDS] = {false};
     if (old.op != GRAPH_MAP || old.operands < 2 || !is_sum_of_operands(&old, old.expr)) return;
     for (int k = 0; k < old.operands; k++)
-        if (!find_spread(x, &old.operand[k], &term[k]) || term[k].condition != term[0].condition ||
-            !same_axes(&term[k].r, &term[0].r))
-            return;
+        if (!find_spread(x, &old.operand[k], &term[k])) return;
+    const struct expr *const common = common_part(x, term, old.operands, term[0].condition), *e = NULL;
+    if (!common) return;
+    uint32_t used = 0;
+    for (int k = 0; k < old.operands; k++) {
+        term[k].condition = other_part(x, common, term[k].condition);
+        used |= ref_axes(&term[k].r) | (term[k].condition ? expr_axes(term[k].condition) : 0);
+    }
     struct value all = graph_value(GRAPH_MAP, 0, NULL);
-    for (int k = 0; k < term[0].r.rank; k++) all.axes[all.rank++] = ref_axis(&term[0].r, k);
-    const struct expr *e = NULL;
+    for (int constant = 0; constant < 2; constant++) /* rows before their elements */
+        for (int k = 0; k < old.rank; k++)
+            if ((used >> old.axes[k] & 1) && (x->m->axis[old.axes[k]].source == SIZE_CONSTANT) == constant)
+                all.axes[all.rank++] = old.axes[k];
     for (int k = 0; k < old.operands; k++) {
         if (done[k]) continue;
-        const struct expr *const one = reversal_operand(x, &all, add_alike(x, term, old.operands, k, done));
+        const struct expr *one = reversal_operand(x, &all, add_alike(x, term, old.operands, k, done));
+        if (term[k].condition) one = expr_make(x->m, EXPR_SELECT, term[k].condition, one, expr_real(x->m, 0));
         e = e ? expr_make(x->m, EXPR_ADD, e, one, NULL) : one;
     }
     const int sum = reversal_map(x, &all, e);
     struct value spread = graph_value(GRAPH_MAP, old.rank, old.axes);
-    spread.expr = expr_make(x->m, EXPR_SELECT, term[0].condition, reversal_value(x, &spread, sum), expr_real(x->m, 0));
+    spread.expr = expr_make(x->m, EXPR_SELECT, common, reversal_value(x, &spread, sum), expr_real(x->m, 0));
     const int made = reversal_append(x, spread);
     for (int o = 0; o < g->outputs; o++)
         if (g->output[o].value == v) g->output[o].value = made;
