@@ -682,16 +682,27 @@ static const struct expr *const *relative_operands(struct stabilising *x, struct
     return s->relative = any ? relative : NULL;
 }
 
-/* Inlines map v into its users, because its value times M^degree can overflow. Does nothing if v is an output. */
-static void move_into_users(struct stabilising *x, int v)
+/* Whether the power of M cancels in `map`, as in the logarithm of a sum. */
+static bool cancels(struct stabilising *x, struct value map)
+{
+    struct scaling s = {.m = x->m};
+    if (!relative_operands(x, &map, &s)) return false;
+    return !scale(&s, map.expr).exponent && !s.impossible;
+}
+
+/* Inlines map v into its users, because its value times the power of M can overflow. Does nothing if v is an output.
+   `always`: also into users in which the power of M does not cancel. */
+static void move_into_users(struct stabilising *x, int v, bool always)
 {
     struct graph *g = x->g;
     if (graph_is_output(g, v)) return;
     for (int w = v + 1; w < g->values; w++)
         for (int k = 0; k < g->value[w].operands && g->value[w].op == GRAPH_MAP; k++) {
-            if (g->value[w].operand[k].of != v || g->value[w].operands + g->value[v].operands + 2 > MAX_OPERANDS)
-                continue;
-            if (graph_inline(g, &g->value[w], k, &g->value[v])) k = -1;
+            struct value user = g->value[w];
+            if (user.operand[k].of != v || user.operands + g->value[v].operands + 2 > MAX_OPERANDS) continue;
+            if (!graph_inline(g, &user, k, &g->value[v]) || !(always || cancels(x, user))) continue;
+            g->value[w] = user;
+            k = -1;
         }
 }
 
@@ -702,7 +713,7 @@ static void correct(struct stabilising *x, int v)
     struct scaling s = {.m = x->m};
     if (!relative_operands(x, &map, &s)) return;
     struct power result = scale(&s, map.expr);
-    if (result.exponent && s.degree) move_into_users(x, v);
+    if (result.exponent) move_into_users(x, v, s.degree != 0);
     map.expr = result.exponent ? times_power(x->m, result.e, result.exponent, s.degree) : result.e;
     x->g->value[v] = map;
 }

@@ -50,7 +50,13 @@ FOUND = {
     'decay_of_one_element': {
         'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'arrays': {'rate': {'shape': ['H', 'D']}},
         'delta': {'rate': '0.1'}, 'decay': {'log': '-exp(rate[h][d]) * 0.2'}, 'shape': {'head_dim': 1},
-        'emit': ['forward', 'backward']},
+        'emit': ['forward', 'backward'], 'n_q': 20, 'n_k': 20},
+    'growing_sum': {
+        'similarity': {'custom': {'weight': 's * exp(j * 9.0)'}}, 'mask': 'causal', 'normalize': {'sum_plus': 2},
+        'algorithm': 'quadratic', 'shape': {'head_dim': 2}, 'emit': ['forward', 'backward'], 'n_q': 20, 'n_k': 20},
+    'growing_zeros': {
+        'similarity': {'linear': {'features': 'relu', 'modify': 's * exp(j * 2.5)'}}, 'mask': 'causal',
+        'algorithm': 'quadratic', 'shape': {'head_dim': 2}, 'emit': ['forward', 'backward'], 'n_q': 38, 'n_k': 38},
     'pages_of_another_head': {
         'similarity': {'custom': {'weight': 'exp(a[H - 1 - h][j] / 4)'}}, 'mask': {'window': {'left': 9}},
         'emit': ['forward', 'decode'], 'arrays': {'a': {'shape': ['H', 'Nk']}}, 'shape': {'head_dim': 4}},
@@ -223,11 +229,11 @@ def again(suite):
 
 def found(folder, suite, name):
     spec = FOUND[name] | {'name': 'spec'}
-    sizes = {'heads': 2 if 'delta' in spec else 4, 'n_q': 60}
+    sizes = {'heads': 2 if 'delta' in spec else 4, 'n_q': 60, 'n_k': 60}
     sizes |= {key: spec.pop(key) for key in sizes if key in spec}
     d = draw_spec.draw(1, 0, True) | sizes | {
-        'spec': spec, 'n_k': 60, 'kv_heads': 2, 'batch': 2, 'chunks': [60, 7, 1],
-        'targets': suite.runnable[-1:], 'flags': ['-O0'], 'checks': False}
+        'spec': spec, 'kv_heads': 2, 'batch': 2, 'chunks': [60, 7, 1], 'targets': suite.runnable[-1:],
+        'flags': ['-O0'], 'checks': False}
     verdict, kind, said = apart(suite, d, folder + '/spec')
     if verdict != 'ok': raise Failure(said)
     return said

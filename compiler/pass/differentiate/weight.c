@@ -155,15 +155,31 @@ static struct normalised normalise_power(struct reversal *x, int weight, int by)
     return (struct normalised){NULL, -1, reversal_append(x, whole)};
 }
 
-/* Returns log2(|sum|) of each row, or 0 for a sum of 0. */
+/* Whether value v is a sum of exponentials alone, which is 0 only for a row without keys. */
+static bool sums_exponentials(const struct graph *g, int v)
+{
+    const struct value *const sum = &g->value[v];
+    const struct expr *const e = sum->expr;
+    if (sum->op == GRAPH_MAP) /* such as exp(x), or a sum over keys + exp(x) */
+        return e->op == EXPR_EXP || e->op == EXPR_EXP2 ||
+               (e->op == EXPR_ADD && e->arg[0]->op == EXPR_OPERAND && e->arg[1]->op == EXPR_EXP &&
+                sums_exponentials(g, sum->operand[e->arg[0]->integer].of));
+    return sum->op == GRAPH_REDUCE && sum->fold == FOLD_SUM && sums_exponentials(g, sum->operand[0].of);
+}
+
+/* Returns log2(|sum|) of each row. For a sum of 0, returns 0 if the row has no keys, otherwise a number so large that
+   quotients by the sum are 0. */
 static int logarithm_of(struct reversal *x, int by, bool positive)
 {
+    static const double HUGE_LOGARITHM = 1e30;
     struct module *m = x->m;
     struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
-    const struct expr *sum = reversal_value(x, &row, by), *e;
+    const struct expr *sum = reversal_value(x, &row, by), *const zero = expr_real(m, 0), *e;
     e = expr_make(m, EXPR_LOG, positive ? sum : expr_make(m, EXPR_ABS, sum, NULL, NULL), NULL, NULL);
     e = expr_make(m, EXPR_MUL, e, expr_real(m, 1 / log(2)), NULL);
-    return reversal_map(x, &row, unless_zero(m, sum, e));
+    return reversal_map(x, &row,
+                        expr_make(m, EXPR_SELECT, expr_make(m, EXPR_EQ, sum, zero, NULL),
+                                  sums_exponentials(x->g, by) ? zero : expr_real(m, HUGE_LOGARITHM), e));
 }
 
 /* Returns the factor exp(x) of product e, or NULL. */
