@@ -67,6 +67,38 @@ for _name in MODELS:
 
 
 @case
+def layers_repeat_a_call(folder):
+    """Layers that share a mask and a bias look for their kernel once. A changed bias, other sinks and gradients count."""
+    from attnc import _model_attention as ways
+    from attnc._model_mask import Mask
+
+    q, k, v = torch.randn(2, 4, 5, 16), torch.randn(2, 2, 9, 16), torch.randn(2, 2, 9, 16)
+    looked, find = [], ways._kernel_for
+    ways._kernel_for = lambda *given: looked.append(given) or find(*given)
+    module = torch.nn.Module()
+    module.is_causal = False
+    try:
+        for n, (of_mask, bias, sinks) in enumerate((
+                ((4, 6, 0), torch.randn(1, 4, 5, 9), 0), (None, None, 0), ((), None, 2),
+                ((4, 9, 0), torch.randn(2, 1, 1, 9), 1))):
+            for grad in torch.inference_mode, torch.no_grad, torch.enable_grad:
+                with grad():
+                    mask = None if of_mask is None else Mask(2, 5, 9, *of_mask)
+                    before, all_sinks = len(looked), [torch.randn(4) if sinks else None for _ in range(3)]
+                    for layer, sink in enumerate(all_sinks):
+                        if layer == 2 and bias is not None:
+                            bias.mul_(2)
+                        wanted = ways.plainly(q, k, v, mask or Mask(2, 5, 9), 0.25, None, sink, bias, 0)[0]
+                        near(wanted, ways.attention(module, q, k, v, mask, s_aux=sink, position_bias=bias)[0],
+                             'call %d, layer %d' % (n, layer))
+                    check(len(looked) - before <= 1 + (bias is not None), 'call %d: %d kernels' % (n, len(looked) - before))
+            leaf = q.clone().requires_grad_()
+            check(ways.attention(module, leaf, k, v, mask, s_aux=sink, position_bias=bias)[0].requires_grad, 'no gradient')
+    finally:
+        ways._kernel_for = find
+
+
+@case
 def models_that_are_out_of_reach(folder):
     config = transformers.GPTNeoConfig(vocab_size=100, hidden_size=32, num_layers=1, num_heads=4, attention_types=[[['global'], 1]])
     config._attn_implementation = 'eager'

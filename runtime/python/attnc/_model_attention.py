@@ -113,6 +113,13 @@ def _reason(query: Tensor, output_attentions: Any) -> str:
     return ""
 
 
+@functools.lru_cache(maxsize=64)
+def _shared_mask(batch: int, n_q: int, n_k: int, at: int, left: int, right: int, _: bool) -> Mask:
+    """Returns the mask of all calls with these sizes that give none. Gradients cannot use the tensors of inference mode,
+    so it has masks of its own."""
+    return Mask(batch, n_q, n_k, at, left, right)
+
+
 def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
              window: Optional[int]) -> Tuple[Mask, Optional[Tensor]]:
     """Returns the mask of a call, and the array that is added to logits."""
@@ -125,7 +132,9 @@ def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
     if given is None:
         causal = is_causal and n_q > 1
         left, right = (window or FAR, 0) if causal else (FAR, FAR)
-        return Mask(query.shape[0], n_q, n_k, n_k - n_q, left, right), None
+        sizes = query.shape[0], n_q, n_k, n_k - n_q, left, right
+        shares = not torch.compiler.is_compiling() and is_undisturbed() and not torch._C._len_torch_function_stack()
+        return _shared_mask(*sizes, torch.is_inference_mode_enabled()) if shares else Mask(*sizes), None
     given = given[..., :n_k]
     if given.dtype != torch.bool:  # the array is added to logits, and -inf would make rows without keys NaN
         return Mask(query.shape[0], n_q, n_k), given.float().clamp(min=-1e30)
@@ -141,29 +150,53 @@ def _compact(a: Tensor, names: List[str], sizes: Tuple[int, ...]) -> Tuple[Tenso
 
 
 class _Plan(NamedTuple):
-    """The kernel and its arrays for calls with a mask, of layers that differ in query, key and value alone."""
+    """The kernel and its arrays for calls with a mask, of layers that differ in query, key, value and sink alone."""
 
     kernel: Kernel
     given: Dict[str, Any]
     numbers: Tuple[Any, ...]
+    bias: Optional[Tensor]  # the position_bias of these calls
+    version: Optional[int]  # of its elements
 
 
-def _plan_key(query: Tensor, value: Tensor, scaling: Optional[float], softcap: Optional[float]) -> Tuple[Any, ...]:
-    return query.shape[0], query.shape[3], value.shape[3], query.dtype, scaling, softcap
+def _version(a: Optional[Tensor]) -> Optional[int]:
+    """Returns a number that changes with the elements of the tensor."""
+    return None if a is None or a.is_inference() else a._version
 
 
-def _planned(mask: Mask, query: Tensor, key: Tensor, value: Tensor, scaling: Optional[float],
-             softcap: Optional[float]) -> Optional[Tensor]:
+class _Wishes(NamedTuple):
+    """What a call of attention() wants, beside its query, key, value and mask."""
+
+    scaling: Optional[float]
+    softcap: Optional[float]
+    sink: Optional[Tensor]
+    bias: Optional[Tensor]
+
+    def key(self, query: Tensor, value: Tensor) -> Tuple[Any, ...]:
+        return (query.shape[0], query.shape[3], value.shape[3], query.dtype, self.scaling, self.softcap,
+                self.sink is None, self.bias is None)
+
+
+def _planned(mask: Mask, query: Tensor, key: Tensor, value: Tensor, wishes: _Wishes) -> Optional[Tensor]:
     """Makes a call as an earlier layer with this mask made it. Returns None if there was none, or if gradients are
     wanted."""
-    plan: Optional[_Plan] = mask.plans.get(_plan_key(query, value, scaling, softcap))
+    plan: Optional[_Plan] = mask.plans.get(wishes.key(query, value))
     if plan is None or mask.n_q != query.shape[2] or mask.n_k != key.shape[2] or not is_undisturbed():
         return None
-    grad = torch.is_grad_enabled()
+    grad, sink, bias = torch.is_grad_enabled(), wishes.sink, wishes.bias
+    if plan.bias is not bias or plan.version != _version(bias) or grad and bias is not None and bias.requires_grad:
+        return None
     for a in (query, key, value):
         if type(a) is not Tensor or not a.is_cpu or a.stride(3) != 1 or grad and a.requires_grad:
             return None
-    return run(plan.kernel, query, key, value, plan.given, plan.numbers)
+    given = plan.given
+    if sink is not None:
+        known = given["sink"]
+        if (not _is_eager(sink) or grad and sink.requires_grad or sink.dtype != known.dtype or sink.shape != known.shape
+                or not sink.is_contiguous()):
+            return None
+        given = {**given, "sink": sink}
+    return run(plan.kernel, query, key, value, given, plan.numbers)
 
 
 def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, dropout: float = 0.0,
@@ -172,16 +205,20 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
               sliding_window: Optional[int] = None, output_attentions: Any = False,
               **_: Any) -> Tuple[Tensor, Optional[Tensor]]:
     """Implements AttentionInterface. Returns [batch, positions, heads, size]."""
-    alike = not dropout and position_bias is None and s_aux is None and not output_attentions and _wanted is None
-    if (alike and not torch.compiler.is_compiling() and type(attention_mask) is Mask
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    wishes: Optional[_Wishes] = None  # of a call that other layers may repeat
+    if (not dropout and not output_attentions and _wanted is None and not torch.compiler.is_compiling()
             and not torch.is_autocast_enabled("cpu")):
-        known = _planned(attention_mask, query, key, value, scaling, softcap)
-        if known is not None:
-            return known, None
+        if attention_mask is None and position_bias is None and query.is_cpu:
+            attention_mask = _mask_of(None, query, key, causal, sliding_window)[0]
+        if type(attention_mask) is Mask:
+            wishes = _Wishes(scaling, softcap, s_aux, position_bias)
+            known = _planned(attention_mask, query, key, value, wishes)
+            if known is not None:
+                return known, None
     if torch.is_autocast_enabled("cpu") and query.device.type == "cpu":
         narrow = torch.get_autocast_dtype("cpu")
         query, key, value = query.to(narrow), key.to(narrow), value.to(narrow)
-    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     mask, extra = _mask_of(attention_mask, query, key, causal, sliding_window)
     if position_bias is not None:
         extra = position_bias if extra is None else position_bias + extra
@@ -215,9 +252,9 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
                 made = run_differentiable(kernel, query, key, value, given, int(drawn_seed()) if dropout else None)
             else:
                 made = None if dropout else run(kernel, query, key, value, given)
-                if alike and type(attention_mask) is Mask:
-                    plan = _Plan(kernel, given, numbers_of(given))
-                    attention_mask.plans[_plan_key(query, value, scaling, softcap)] = plan
+                if wishes is not None:
+                    mask.plans[wishes.key(query, value)] = _Plan(
+                        kernel, given, numbers_of(given), position_bias, _version(position_bias))
             if made is not None:
                 return made, None
     text = _text(tuple(traits), _constant_size(query.shape[3]), _constant_size(value.shape[3]), _WORDS[query.dtype])
