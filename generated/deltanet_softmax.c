@@ -295,19 +295,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -318,15 +318,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -686,7 +686,7 @@ TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t 
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
         /* query_sum = 0.0f */
@@ -734,7 +734,7 @@ TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t 
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_sum = 0.0f */
@@ -867,7 +867,7 @@ TARGET_v4 static void deltanet_softmax_rows_v4(const struct call *call, int64_t 
                 }
             }
             /* out = result, transposed back */
-            transpose_out_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row, 16);
         }
     }
 }
@@ -988,7 +988,7 @@ TARGET_v4 APART void deltanet_softmax_few_keys_v4(const struct call *call, int64
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
@@ -1260,7 +1260,7 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
     for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
         const int64_t t_key1 = min(t_key0 + 64, t_key_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64);
+        transpose_v4(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64, 64);
         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
         /* earlier = 0.0f; earlier_compensation = 0.0f */
@@ -1307,7 +1307,7 @@ TARGET_v4 static void deltanet_softmax_correct_v4(const struct call *call, int64
         for (int64_t j0 = 0, j_end = min(t_key0, t_key1); j0 < j_end; j0 += 144) {
             const int64_t j1 = min(j0 + 144, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144);
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 144 + j] = 0;
             /* key_sum = 0.0f */
@@ -1568,19 +1568,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1591,15 +1591,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -1959,7 +1959,7 @@ TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t 
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query_sum = 0.0f */
@@ -2007,7 +2007,7 @@ TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t 
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_sum = 0.0f */
@@ -2140,7 +2140,7 @@ TARGET_v3 static void deltanet_softmax_rows_v3(const struct call *call, int64_t 
                 }
             }
             /* out = result, transposed back */
-            transpose_out_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 8);
         }
     }
 }
@@ -2261,7 +2261,7 @@ TARGET_v3 APART void deltanet_softmax_few_keys_v3(const struct call *call, int64
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
@@ -2533,7 +2533,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
     for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
         const int64_t t_key1 = min(t_key0 + 64, t_key_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64);
+        transpose_v3(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64, 64);
         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
         /* earlier = 0.0f; earlier_compensation = 0.0f */
@@ -2580,7 +2580,7 @@ TARGET_v3 static void deltanet_softmax_correct_v3(const struct call *call, int64
         for (int64_t j0 = 0, j_end = min(t_key0, t_key1); j0 < j_end; j0 += 144) {
             const int64_t j1 = min(j0 + 144, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144);
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 144 + j] = 0;
             /* key_sum = 0.0f */
@@ -2837,19 +2837,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -2860,15 +2860,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -3226,7 +3226,7 @@ static void deltanet_softmax_rows_any(const struct call *call, int64_t task, uns
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query_sum = 0.0f */
@@ -3274,7 +3274,7 @@ static void deltanet_softmax_rows_any(const struct call *call, int64_t task, uns
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_sum = 0.0f */
@@ -3407,7 +3407,7 @@ static void deltanet_softmax_rows_any(const struct call *call, int64_t task, uns
                 }
             }
             /* out = result, transposed back */
-            transpose_out_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 4);
         }
     }
 }
@@ -3528,7 +3528,7 @@ APART void deltanet_softmax_few_keys_any(const struct call *call, int64_t task, 
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
@@ -3800,7 +3800,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
     for (int64_t t_key0 = 0, t_key_end = n_k; t_key0 < t_key_end; t_key0 += 64) {
         const int64_t t_key1 = min(t_key0 + 64, t_key_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64);
+        transpose_any(k + t_key0 * k_row, k_row, t_key1 - t_key0, 64, k_tile, 64, 64);
         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + t_key] = 0;
         /* earlier = 0.0f; earlier_compensation = 0.0f */
@@ -3847,7 +3847,7 @@ static void deltanet_softmax_correct_any(const struct call *call, int64_t task, 
         for (int64_t j0 = 0, j_end = min(t_key0, t_key1); j0 < j_end; j0 += 144) {
             const int64_t j1 = min(j0 + 144, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144);
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 144, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 144 + j] = 0;
             /* key_sum = 0.0f */

@@ -275,19 +275,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -298,15 +298,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -484,11 +484,12 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -500,6 +501,8 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -531,11 +534,11 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
 
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64);
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -553,15 +556,22 @@ TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *result, int64_t result_row, int64_t results)
+{
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
+}
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
@@ -608,8 +618,9 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
     float *const log_decay_q_tile = (float *)(void *)(work + 123904); /* [i: 64] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 124160); /* [i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -645,7 +656,9 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
             64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -740,7 +753,7 @@ TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -783,7 +796,7 @@ TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task,
     float *const log_decay_q_tile = (float *)(void *)(work + 91136); /* [i: 64] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 91392); /* [i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -906,11 +919,11 @@ TARGET_v4 static void forgetting_row_sums_v4(const struct call *call, int64_t ta
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -986,12 +999,13 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
     float *const log_decay_q_low_tile = (float *)(void *)(work + 287488); /* [i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 287744); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 288000); /* [i: 64] */
+    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -1029,9 +1043,13 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
         if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
             64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
-        dot3_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        dot4_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row,
+            results);
+        results = 0;
         /* score_2[j][i] = sum over e of v * dout_tile */
-        dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row);
+        dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row,
+            dq + i0 * dq_row, dq_row, results);
+        results = 0;
         /* score = exp2((score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
            1.442695f)) - saved_0_til ... */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1105,7 +1123,7 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
             /* sum[d][i] += sum over j of k * weight_3 */
             if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(k + j0 * k_row, k_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
-                dot4_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+                dot5_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[4] = {0};
                     if (finite_v4(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
@@ -1116,7 +1134,7 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
                     add_seen_v4(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, in_region, i1 - i0);
                 }
             } else
-                dot5_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+                dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
         }
     }
     if (dq) {
@@ -1135,7 +1153,7 @@ TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v4(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum */
@@ -1196,13 +1214,14 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
     float *const log_decay_k_tile = (float *)(void *)(work + 245760); /* [j: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 246016); /* [j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     }
@@ -1239,11 +1258,13 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                 64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row);
+                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+            results = 0;
             if (dk) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row);
+                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
             }
             /* score = exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low - log_decay_k_low_tile)) *
                1.442695f)) - saved_0) */
@@ -1271,7 +1292,7 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                 /* sum[e][j] += sum over i of dout * score */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot4_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot5_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
@@ -1284,7 +1305,7 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                             in_region, j1 - j0);
                     }
                 } else
-                    dot5_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot6_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
             }
             if (dk) {
@@ -1314,7 +1335,7 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                 /* sum_2[d][j] += sum over i of q * score_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot4_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot5_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
@@ -1327,7 +1348,7 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
                             in_region, j1 - j0);
                     }
                 } else
-                    dot5_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot6_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
             }
         }
@@ -1350,11 +1371,11 @@ TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task,
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -1400,11 +1421,11 @@ TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_
     float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     /* v_tile = v, with zeros beyond the last row */
-    transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+    transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
@@ -1635,19 +1656,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1658,15 +1679,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -1844,11 +1865,12 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -1860,6 +1882,8 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -1891,11 +1915,11 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
 
 /* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64);
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -1913,15 +1937,22 @@ TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *result, int64_t result_row, int64_t results)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
+}
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
@@ -1968,8 +1999,9 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
     float *const log_decay_q_tile = (float *)(void *)(work + 123904); /* [i: 64] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 124160); /* [i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -2005,7 +2037,9 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
             64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -2099,7 +2133,7 @@ TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -2142,7 +2176,7 @@ TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task,
     float *const log_decay_q_tile = (float *)(void *)(work + 91136); /* [i: 64] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 91392); /* [i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -2265,11 +2299,11 @@ TARGET_v3 static void forgetting_row_sums_v3(const struct call *call, int64_t ta
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -2345,12 +2379,13 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
     float *const log_decay_q_low_tile = (float *)(void *)(work + 287488); /* [i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 287744); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 288000); /* [i: 64] */
+    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -2388,9 +2423,12 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
         if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
             64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
-        dot3_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        dot4_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row, results);
+        results = 0;
         /* score_2[j][i] = sum over e of v * dout_tile */
-        dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row);
+        dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row,
+            dq + i0 * dq_row, dq_row, results);
+        results = 0;
         /* score = exp2((score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
            1.442695f)) - saved_0_til ... */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2464,7 +2502,7 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
             /* sum[d][i] += sum over j of k * weight_3 */
             if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(k + j0 * k_row, k_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
-                dot4_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+                dot5_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[8] = {0};
                     if (finite_v3(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
@@ -2475,7 +2513,7 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
                     add_seen_v3(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, in_region, i1 - i0);
                 }
             } else
-                dot5_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+                dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
         }
     }
     if (dq) {
@@ -2494,7 +2532,7 @@ TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v3(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum */
@@ -2555,13 +2593,14 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
     float *const log_decay_k_tile = (float *)(void *)(work + 245760); /* [j: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 246016); /* [j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     }
@@ -2598,11 +2637,13 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                 64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row);
+                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+            results = 0;
             if (dk) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row);
+                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
             }
             /* score = exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low - log_decay_k_low_tile)) *
                1.442695f)) - saved_0) */
@@ -2630,7 +2671,7 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                 /* sum[e][j] += sum over i of dout * score */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot4_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot5_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
@@ -2643,7 +2684,7 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                             in_region, j1 - j0);
                     }
                 } else
-                    dot5_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot6_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
             }
             if (dk) {
@@ -2673,7 +2714,7 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                 /* sum_2[d][j] += sum over i of q * score_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot4_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot5_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
@@ -2686,7 +2727,7 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
                             in_region, j1 - j0);
                     }
                 } else
-                    dot5_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot6_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
             }
         }
@@ -2709,11 +2750,11 @@ TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task,
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -2759,11 +2800,11 @@ TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_
     float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     /* v_tile = v, with zeros beyond the last row */
-    transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+    transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
@@ -2985,19 +3026,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -3008,15 +3049,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -3193,11 +3234,12 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -3209,6 +3251,8 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -3240,11 +3284,11 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
 
 /* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64);
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -3262,15 +3306,22 @@ APART void dot3_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot4_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *result, int64_t result_row, int64_t results)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
+}
+APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
@@ -3317,8 +3368,9 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
     float *const log_decay_q_tile = (float *)(void *)(work + 123904); /* [i: 64] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 124160); /* [i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -3354,7 +3406,9 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
             64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
             0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -3449,7 +3503,7 @@ static void forgetting_rows_any(const struct call *call, int64_t task, unsigned 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -3492,7 +3546,7 @@ static void forgetting_saved_any(const struct call *call, int64_t task, unsigned
     float *const log_decay_q_tile = (float *)(void *)(work + 91136); /* [i: 64] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 91392); /* [i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -3615,11 +3669,11 @@ static void forgetting_row_sums_any(const struct call *call, int64_t task, unsig
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -3695,12 +3749,13 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
     float *const log_decay_q_low_tile = (float *)(void *)(work + 287488); /* [i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 287744); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 288000); /* [i: 64] */
+    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -3738,9 +3793,13 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
         if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 64,
             64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
         /* score[j][i] = sum over d of k * q_tile */
-        dot3_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        dot4_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row,
+            results);
+        results = 0;
         /* score_2[j][i] = sum over e of v * dout_tile */
-        dot0_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row);
+        dot0_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row,
+            dq + i0 * dq_row, dq_row, results);
+        results = 0;
         /* score = exp2((score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
            1.442695f)) - saved_0_til ... */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3814,7 +3873,7 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
             /* sum[d][i] += sum over j of k * weight_3 */
             if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(k + j0 * k_row, k_row, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
-                dot4_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+                dot5_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[16] = {0};
                     if (finite_any(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
@@ -3825,7 +3884,7 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
                     add_seen_any(64, sum, 64, k + j0 * k_row + j * k_row, 1, weight_3 + j * 64, in_region, i1 - i0);
                 }
             } else
-                dot5_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+                dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
         }
     }
     if (dq) {
@@ -3844,7 +3903,7 @@ static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_any(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_any(sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum */
@@ -3905,13 +3964,14 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
     float *const log_decay_k_tile = (float *)(void *)(work + 245760); /* [j: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 246016); /* [j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     }
@@ -3948,11 +4008,13 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                 64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
             /* score[i][j] = sum over d of q * k_tile */
             dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row);
+                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+            results = 0;
             if (dk) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row);
+                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
             }
             /* score = exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low - log_decay_k_low_tile)) *
                1.442695f)) - saved_0) */
@@ -3980,7 +4042,7 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                 /* sum[e][j] += sum over i of dout * score */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot4_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot5_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
@@ -3993,7 +4055,7 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                             score + i * 64, in_region, j1 - j0);
                     }
                 } else
-                    dot5_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot6_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
             }
             if (dk) {
@@ -4023,7 +4085,7 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                 /* sum_2[d][j] += sum over i of q * score_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot4_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot5_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
@@ -4036,7 +4098,7 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
                             in_region, j1 - j0);
                     }
                 } else
-                    dot5_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot6_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
             }
         }
@@ -4059,11 +4121,11 @@ static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 
@@ -4109,11 +4171,11 @@ static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, u
     float *const log_decay_k_tile = (float *)(void *)(work + 180736); /* [j: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 180992); /* [j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     /* v_tile = v, with zeros beyond the last row */
-    transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+    transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */

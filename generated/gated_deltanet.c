@@ -246,19 +246,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -269,15 +269,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
@@ -481,11 +481,12 @@ TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -496,6 +497,8 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f);
@@ -569,7 +572,8 @@ TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, floa
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0,
+        /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -680,7 +684,7 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
         if (beta_array_row == 1) {
@@ -787,7 +791,7 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -880,7 +884,7 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
         }
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
@@ -964,7 +968,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
             if (beta_array_row == 1) {
@@ -1229,7 +1233,7 @@ TARGET_v4 static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
@@ -1244,7 +1248,7 @@ TARGET_v4 static void
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
                     transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
-                        linear_part_0_tile, 32);
+                        linear_part_0_tile, 32, 64);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                         for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
@@ -1427,7 +1431,7 @@ TARGET_v4 static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -1555,7 +1559,7 @@ TARGET_v4 static void
                         }
                         if (linear_part_5) {
                             /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_v4(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32);
+                            transpose_v4(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
                             /* score_3 = score_2_turned * neg(score_3) */
@@ -1574,7 +1578,7 @@ TARGET_v4 static void
                                 }
                             }
                             /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_v4(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32);
+                            transpose_v4(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                                 for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
                             /* row_sum += weight_5_turned */
@@ -1643,7 +1647,7 @@ TARGET_v4 static void
                             store_v4(query_4 + t_key, splat_v4(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
+                        transpose_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
                         /* query_4 += corrected_turned * linear_part_0_tile */
@@ -1707,7 +1711,7 @@ TARGET_v4 static void
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_v4(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32);
+                        transpose_v4(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
@@ -1734,7 +1738,7 @@ TARGET_v4 static void
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         transpose_out_v4(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row);
+                            linear_part_2_row, 64);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
@@ -1788,11 +1792,11 @@ TARGET_v4 static void
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         transpose_out_v4(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row);
+                            linear_part_3_row, 64);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32);
+                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
                         /* score_4_turned = score_4_turned * score */
@@ -1829,7 +1833,7 @@ TARGET_v4 static void
                     }
                     if (linear_part_5) {
                         /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32);
+                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
                         /* score = score_4_turned_2 * neg(score) */
@@ -1852,7 +1856,7 @@ TARGET_v4 static void
                             }
                         }
                         /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_v4(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32);
+                        transpose_v4(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
                         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0;
                                 t_key++) weight_8_turned[t_key * 32 + j] = 0;
@@ -2006,7 +2010,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
@@ -2027,7 +2031,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
                     transpose_v4(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
-                        linear_part_3_tile, 32);
+                        linear_part_3_tile, 32, 64);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                         for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
                 }
@@ -2041,14 +2045,14 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
                         transpose_v4(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0, 64,
-                            linear_part_1_tile, 32);
+                            linear_part_1_tile, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                         transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                            linear_part_2_tile, 32);
+                            linear_part_2_tile, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
                     }
@@ -2178,7 +2182,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             }
                         }
                         /* dk = query_6, transposed back */
-                        transpose_out_v4(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+                        transpose_out_v4(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
                     }
                     if (dlog_decay_k) {
                         /* query_sum_4 = 0.0f */
@@ -2221,11 +2225,12 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                             /* dout_tile = dout, with zeros beyond the last row */
-                            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+                            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32,
+                                64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -2259,7 +2264,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                         }
                         if (dq || dlog_decay_q) {
                             /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32);
+                            transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                                 for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
                             /* score[i][j] = sum over e of dout * key_features_turned */
@@ -2287,7 +2292,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                 }
                             }
                             /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_v4(weight, 32, i1 - i0, j1 - j0, weight_turned, 32);
+                            transpose_v4(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
                             /* sum[d][i] = sum over j of query_features * weight_turned */
@@ -2359,7 +2364,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                 }
                             }
                             /* dq = sum, transposed back */
-                            transpose_out_v4(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                            transpose_out_v4(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
                         }
                         if (dlog_decay_q) {
                             /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,
@@ -2375,7 +2380,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_v4(round_up(i1 - i0, 16), j1 - j0, query_features, q_tile, score_2);
                             /* score_turned = score, with zeros beyond the last row */
-                            transpose_v4(score, 32, i1 - i0, j1 - j0, score_turned, 32);
+                            transpose_v4(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
                             /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
@@ -2615,19 +2620,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -2638,15 +2643,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
@@ -2850,11 +2855,12 @@ TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -2865,6 +2871,8 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f);
@@ -2938,7 +2946,8 @@ TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, floa
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0,
+        /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -3049,7 +3058,7 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
         if (beta_array_row == 1) {
@@ -3156,7 +3165,7 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -3249,7 +3258,7 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
         }
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
@@ -3333,7 +3342,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
             if (beta_array_row == 1) {
@@ -3598,7 +3607,7 @@ TARGET_v3 static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
@@ -3613,7 +3622,7 @@ TARGET_v3 static void
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
                     transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
-                        linear_part_0_tile, 32);
+                        linear_part_0_tile, 32, 64);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                         for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
@@ -3796,7 +3805,7 @@ TARGET_v3 static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -3923,7 +3932,7 @@ TARGET_v3 static void
                         }
                         if (linear_part_5) {
                             /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_v3(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32);
+                            transpose_v3(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
                             /* score_3 = score_2_turned * neg(score_3) */
@@ -3942,7 +3951,7 @@ TARGET_v3 static void
                                 }
                             }
                             /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_v3(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32);
+                            transpose_v3(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                                 for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
                             /* row_sum += weight_5_turned */
@@ -4011,7 +4020,7 @@ TARGET_v3 static void
                             store_v3(query_4 + t_key, splat_v3(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
+                        transpose_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
                         /* query_4 += corrected_turned * linear_part_0_tile */
@@ -4074,7 +4083,7 @@ TARGET_v3 static void
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_v3(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32);
+                        transpose_v3(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
@@ -4101,7 +4110,7 @@ TARGET_v3 static void
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         transpose_out_v3(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row);
+                            linear_part_2_row, 64);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
@@ -4155,11 +4164,11 @@ TARGET_v3 static void
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         transpose_out_v3(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row);
+                            linear_part_3_row, 64);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32);
+                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
                         /* score_4_turned = score_4_turned * score */
@@ -4196,7 +4205,7 @@ TARGET_v3 static void
                     }
                     if (linear_part_5) {
                         /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32);
+                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
                         /* score = score_4_turned_2 * neg(score) */
@@ -4219,7 +4228,7 @@ TARGET_v3 static void
                             }
                         }
                         /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_v3(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32);
+                        transpose_v3(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
                         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0;
                                 t_key++) weight_8_turned[t_key * 32 + j] = 0;
@@ -4373,7 +4382,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
@@ -4394,7 +4403,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
                     transpose_v3(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
-                        linear_part_3_tile, 32);
+                        linear_part_3_tile, 32, 64);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                         for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
                 }
@@ -4408,14 +4417,14 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
                         transpose_v3(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0, 64,
-                            linear_part_1_tile, 32);
+                            linear_part_1_tile, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                         transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                            linear_part_2_tile, 32);
+                            linear_part_2_tile, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
                     }
@@ -4545,7 +4554,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             }
                         }
                         /* dk = query_6, transposed back */
-                        transpose_out_v3(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+                        transpose_out_v3(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
                     }
                     if (dlog_decay_k) {
                         /* query_sum_4 = 0.0f */
@@ -4588,11 +4597,12 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                             /* dout_tile = dout, with zeros beyond the last row */
-                            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+                            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32,
+                                64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -4626,7 +4636,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                         }
                         if (dq || dlog_decay_q) {
                             /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32);
+                            transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                                 for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
                             /* score[i][j] = sum over e of dout * key_features_turned */
@@ -4654,7 +4664,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                 }
                             }
                             /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_v3(weight, 32, i1 - i0, j1 - j0, weight_turned, 32);
+                            transpose_v3(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
                             /* sum[d][i] = sum over j of query_features * weight_turned */
@@ -4726,7 +4736,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                 }
                             }
                             /* dq = sum, transposed back */
-                            transpose_out_v3(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                            transpose_out_v3(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
                         }
                         if (dlog_decay_q) {
                             /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,
@@ -4742,7 +4752,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_v3(round_up(i1 - i0, 8), j1 - j0, query_features, q_tile, score_2);
                             /* score_turned = score, with zeros beyond the last row */
-                            transpose_v3(score, 32, i1 - i0, j1 - j0, score_turned, 32);
+                            transpose_v3(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
                             /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
@@ -4973,19 +4983,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -4996,15 +5006,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
@@ -5207,11 +5217,12 @@ INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -5222,6 +5233,8 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f);
@@ -5295,7 +5308,8 @@ APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0,
+        /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -5406,7 +5420,7 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
         if (beta_array_row == 1) {
@@ -5514,7 +5528,7 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -5607,7 +5621,7 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
         }
         /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) < 0.5f, p ... */
@@ -5691,7 +5705,7 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
             if (beta_array_row == 1) {
@@ -5956,7 +5970,7 @@ static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
@@ -5971,7 +5985,7 @@ static void
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
                     transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
-                        linear_part_0_tile, 32);
+                        linear_part_0_tile, 32, 64);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                         for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
@@ -6155,7 +6169,7 @@ static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -6283,7 +6297,7 @@ static void
                         }
                         if (linear_part_5) {
                             /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_any(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32);
+                            transpose_any(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
                             /* score_3 = score_2_turned * neg(score_3) */
@@ -6302,7 +6316,7 @@ static void
                                 }
                             }
                             /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_any(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32);
+                            transpose_any(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                                 for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
                             /* row_sum += weight_5_turned */
@@ -6371,7 +6385,7 @@ static void
                             store_any(query_4 + t_key, splat_any(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
+                        transpose_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
                         /* query_4 += corrected_turned * linear_part_0_tile */
@@ -6435,7 +6449,7 @@ static void
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_any(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32);
+                        transpose_any(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
@@ -6462,7 +6476,7 @@ static void
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         transpose_out_any(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row);
+                            linear_part_2_row, 64);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
@@ -6516,11 +6530,11 @@ static void
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         transpose_out_any(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row);
+                            linear_part_3_row, 64);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32);
+                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
                         /* score_4_turned = score_4_turned * score */
@@ -6557,7 +6571,7 @@ static void
                     }
                     if (linear_part_5) {
                         /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32);
+                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
                         /* score = score_4_turned_2 * neg(score) */
@@ -6580,7 +6594,7 @@ static void
                             }
                         }
                         /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_any(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32);
+                        transpose_any(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
                         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0;
                                 t_key++) weight_8_turned[t_key * 32 + j] = 0;
@@ -6734,7 +6748,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
@@ -6755,7 +6769,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
                     transpose_any(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
-                        linear_part_3_tile, 32);
+                        linear_part_3_tile, 32, 64);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                         for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
                 }
@@ -6769,14 +6783,14 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
                         transpose_any(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0,
-                            64, linear_part_1_tile, 32);
+                            64, linear_part_1_tile, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                         transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0,
-                            64, linear_part_2_tile, 32);
+                            64, linear_part_2_tile, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
                     }
@@ -6907,7 +6921,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             }
                         }
                         /* dk = query_6, transposed back */
-                        transpose_out_any(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+                        transpose_out_any(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
                     }
                     if (dlog_decay_k) {
                         /* query_sum_4 = 0.0f */
@@ -6950,11 +6964,12 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                             /* dout_tile = dout, with zeros beyond the last row */
-                            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+                            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32,
+                                64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -6988,7 +7003,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                         }
                         if (dq || dlog_decay_q) {
                             /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_any(key_features, 64, j1 - j0, 64, key_features_turned, 32);
+                            transpose_any(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                                 for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
                             /* score[i][j] = sum over e of dout * key_features_turned */
@@ -7017,7 +7032,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                 }
                             }
                             /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_any(weight, 32, i1 - i0, j1 - j0, weight_turned, 32);
+                            transpose_any(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
                             /* sum[d][i] = sum over j of query_features * weight_turned */
@@ -7089,7 +7104,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                 }
                             }
                             /* dq = sum, transposed back */
-                            transpose_out_any(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                            transpose_out_any(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
                         }
                         if (dlog_decay_q) {
                             /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,
@@ -7105,7 +7120,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_any(round_up(i1 - i0, 4), j1 - j0, query_features, q_tile, score_2);
                             /* score_turned = score, with zeros beyond the last row */
-                            transpose_any(score, 32, i1 - i0, j1 - j0, score_turned, 32);
+                            transpose_any(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
                             /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +

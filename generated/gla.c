@@ -312,19 +312,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -335,15 +335,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -676,11 +676,12 @@ TARGET_v4 INLINE void decayed_v4(int64_t lanes, int64_t rows, int64_t steps, int
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -692,6 +693,8 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -768,11 +771,12 @@ TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, cons
     dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot9_v4(const float *a, const float *b, float *c)
 {
@@ -783,7 +787,7 @@ TARGET_v4 APART void dot10_v4(int64_t rows, const float *a, int64_t a_row, const
 {
     dot_ahead_v4(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot11_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -834,16 +838,16 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
     float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64);
+    transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-        64);
+    transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 64,
+        16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     /* sum = 0.0f; sum_compensation = 0.0f */
@@ -856,16 +860,16 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288);
+        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            288);
+            288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
@@ -910,7 +914,7 @@ TARGET_v4 static void gla_rows_v4(const struct call *call, int64_t task, unsigne
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -967,16 +971,16 @@ TARGET_v4 APART void gla_keys_v4(const struct call *call, int64_t task, const st
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
+        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16);
+            16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
@@ -1109,16 +1113,16 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
+        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16);
+            16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
@@ -1145,16 +1149,16 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16);
+            transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
             transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-                log_decay_k_low_tile_2, 16);
+                log_decay_k_low_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
@@ -1201,7 +1205,7 @@ TARGET_v4 APART void gla_queries_v4(const struct call *call, int64_t task, const
             }
         }
         /* out = sum, transposed back */
-        transpose_out_v4(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_out_v4(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 64);
     }
 }
 
@@ -1283,22 +1287,23 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
     float *const log_decay_q_tile = (float *)(void *)(work + 9592832); /* [d: 64, i: 64] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 9609216); /* [d: 64, i: 64] */
     float *const q_tile = (float *)(void *)(work + 9625600); /* [d: 64, i: 64] */
+    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64);
+    transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-        64);
+    transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 64,
+        16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     if (dlog_decay_q) {
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     }
@@ -1314,7 +1319,9 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over e of v * dout_tile */
-        dot8_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+        dot8_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, dout_tile, score, dq + i0 * dq_row, dq_row,
+            results);
+        results = 0;
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= (i + query_start), score * ((k * exp2(((log_decay_q_tile - log_decay_k) +
                (log_decay_q_low_tile - log_decay ... */
@@ -1396,11 +1403,11 @@ TARGET_v4 static void gla_dq_dlog_decay_q_v4(const struct call *call, int64_t ta
     }
     if (dq) {
         /* dq = row_sum, transposed back */
-        transpose_out_v4(row_sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v4(row_sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum_2, transposed back */
-        transpose_out_v4(row_sum_2, 64, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row);
+        transpose_out_v4(row_sum_2, 64, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 16);
     }
 }
 
@@ -1460,15 +1467,16 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
     float *const log_decay_q_low_tile = (float *)(void *)(work + 253952); /* [d: 64, i: 288] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 4964352); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 4980736); /* [e: 64, j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     if (dv) {
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     }
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     }
@@ -1493,29 +1501,29 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
     for (int64_t m = 0; m < members; m++) {
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         transpose_v4(log_decay_k + m * log_decay_k_head + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64,
-            log_decay_k_tile, 64);
+            log_decay_k_tile, 64, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 64 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v4(log_decay_k_low + m * log_decay_k_low_head + j0 * log_decay_k_low_row, log_decay_k_low_row,
-            j1 - j0, 64, log_decay_k_low_tile, 64);
+            j1 - j0, 64, log_decay_k_low_tile, 64, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             if (dv) {
                 /* q_tile = q, with zeros beyond the last row */
-                transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 288);
+                transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 288, 64);
                 for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                     for (int64_t d = 0; d < 64; d++) q_tile[d * 288 + i] = 0;
                 /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                 transpose_v4(log_decay_q + m * log_decay_q_head + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64,
-                    log_decay_q_tile, 288);
+                    log_decay_q_tile, 288, 64);
                 for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                     for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 288 + i] = 0;
                 /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
                 transpose_v4(log_decay_q_low + m * log_decay_q_low_head + i0 * log_decay_q_low_row, log_decay_q_low_row,
-                    i1 - i0, 64, log_decay_q_low_tile, 288);
+                    i1 - i0, 64, log_decay_q_low_tile, 288, 64);
                 for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                     for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 288 + i] = 0;
                 /* weight = 0.0f */
@@ -1541,7 +1549,9 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
             }
             if (dk) {
                 /* score[i][j] = sum over e of dout * v_tile */
-                dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score);
+                dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score,
+                    dk + j0 * dk_row, dk_row, results);
+                results = 0;
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dv) {
@@ -1640,11 +1650,11 @@ TARGET_v4 static void gla_dk_dv_v4(const struct call *call, int64_t task, unsign
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        transpose_out_v4(row_sum, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v4(row_sum, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -1692,21 +1702,22 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
     float *const k_tile = (float *)(void *)(work + 4841472); /* [d: 64, j: 64] */
     float *const log_decay_k_tile = (float *)(void *)(work + 4857856); /* [d: 64, j: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 4874240); /* [d: 64, j: 64] */
+    int64_t results = j1 - j0; /* rows of dlog_decay_k to prefetch during the first product */
     /* v_tile = v, with zeros beyond the last row */
-    transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+    transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64);
+    transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64, 16);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 64 + j] = 0;
     /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-    transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-        64);
+    transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile, 64,
+        16);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1719,7 +1730,9 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over e of dout * v_tile */
-        dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
+        dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score,
+            dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, results);
+        results = 0;
         if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
             /* weight = select(j <= (i + query_start), score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q -
                log_decay_k_tile) + (log_deca ... */
@@ -1767,7 +1780,7 @@ TARGET_v4 static void gla_dlog_decay_k_v4(const struct call *call, int64_t task,
     }
     if (dlog_decay_k) {
         /* dlog_decay_k = row_sum, transposed back */
-        transpose_out_v4(row_sum, 64, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row);
+        transpose_out_v4(row_sum, 64, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 16);
     }
 }
 
@@ -1795,7 +1808,7 @@ TARGET_v4 static void gla_terms_dgate_v4(const struct call *call, int64_t task, 
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64);
+        transpose_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
     } else {
@@ -1806,7 +1819,7 @@ TARGET_v4 static void gla_terms_dgate_v4(const struct call *call, int64_t task, 
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
+    transpose_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 16);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
@@ -1818,7 +1831,7 @@ TARGET_v4 static void gla_terms_dgate_v4(const struct call *call, int64_t task, 
     }
     if (dgate_array) {
         /* dgate_array = gate_tile, transposed back */
-        transpose_out_v4(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64);
+        transpose_out_v4(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64, 16);
     }
 }
 
@@ -1878,16 +1891,16 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_keys_v4(const struct call *call,
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
+        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16);
+            16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
@@ -2029,21 +2042,21 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
-        transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16);
+        transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t e = 0; e < 64; e++) dout_tile[e * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
+        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16);
+            16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         if (dlog_decay_q) {
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         }
@@ -2161,11 +2174,11 @@ TARGET_v4 APART void gla_linear_dq_dlog_decay_q_queries_v4(const struct call *ca
         }
         if (dq) {
             /* dq = row_sum, transposed back */
-            transpose_out_v4(row_sum, 16, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+            transpose_out_v4(row_sum, 16, 64, i1 - i0, dq + i0 * dq_row, dq_row, 64);
         }
         if (dlog_decay_q) {
             /* dlog_decay_q = row_sum_2, transposed back */
-            transpose_out_v4(row_sum_2, 16, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row);
+            transpose_out_v4(row_sum_2, 16, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 64);
         }
     }
 }
@@ -2269,16 +2282,16 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
         i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
+        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16);
+            16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
@@ -2459,22 +2472,22 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         const int64_t j1 = min(j0 + 16, j_end);
         if (linear_heads_1 || dlog_decay_k) {
             /* k_tile = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         }
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
+        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16);
+            16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16);
+            transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t e = 0; e < 64; e++) v_tile[e * 16 + j] = 0;
             /* sum_from_state[f][j] = sum over e of state * v_tile */
@@ -2707,15 +2720,16 @@ TARGET_v4 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         }
         if (linear_heads_0) {
             /* linear_heads_0 = row_sum_2, transposed back */
-            transpose_out_v4(row_sum_2, 16, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row);
+            transpose_out_v4(row_sum_2, 16, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row,
+                64);
         }
         if (linear_heads_1) {
             /* linear_heads_1 = sum, transposed back */
-            transpose_out_v4(sum, 16, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row);
+            transpose_out_v4(sum, 16, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
         }
         if (dlog_decay_k) {
             /* dlog_decay_k = row_sum, transposed back */
-            transpose_out_v4(row_sum, 16, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row);
+            transpose_out_v4(row_sum, 16, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 64);
         }
     }
 }
@@ -2797,14 +2811,14 @@ TARGET_v4 static void gla_linear_totals1_v4(const struct call *call, int64_t tas
         if (dk) {
             /* linear_heads_0_tile = linear_heads_0, with zeros beyond the last row */
             transpose_v4(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
-                j1 - j0, 64, linear_heads_0_tile, 16);
+                j1 - j0, 64, linear_heads_0_tile, 16, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) linear_heads_0_tile[d * 16 + j] = 0;
         }
         if (dv) {
             /* linear_heads_1_tile = linear_heads_1, with zeros beyond the last row */
             transpose_v4(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
-                j1 - j0, 64, linear_heads_1_tile, 16);
+                j1 - j0, 64, linear_heads_1_tile, 16, 16);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t e = 0; e < 64; e++) linear_heads_1_tile[e * 16 + j] = 0;
         }
@@ -2829,11 +2843,11 @@ TARGET_v4 static void gla_linear_totals1_v4(const struct call *call, int64_t tas
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        transpose_out_v4(row_sum, 16, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v4(row_sum, 16, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = row_sum_2, transposed back */
-        transpose_out_v4(row_sum_2, 16, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v4(row_sum_2, 16, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -2861,7 +2875,7 @@ TARGET_v4 static void gla_linear_terms_dgate_v4(const struct call *call, int64_t
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64);
+        transpose_v4(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
     } else {
@@ -2872,7 +2886,7 @@ TARGET_v4 static void gla_linear_terms_dgate_v4(const struct call *call, int64_t
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
+    transpose_v4(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 16);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
@@ -2884,7 +2898,7 @@ TARGET_v4 static void gla_linear_terms_dgate_v4(const struct call *call, int64_t
     }
     if (dgate_array) {
         /* dgate_array = gate_tile, transposed back */
-        transpose_out_v4(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64);
+        transpose_out_v4(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64, 16);
     }
 }
 
@@ -2922,7 +2936,7 @@ TARGET_v4 static void gla_terms_v4(const struct call *call, int64_t task, unsign
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_out_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_out_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 16);
 }
 #endif
 
@@ -3021,19 +3035,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -3044,15 +3058,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -3385,11 +3399,12 @@ TARGET_v3 INLINE void decayed_v3(int64_t lanes, int64_t rows, int64_t steps, int
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -3401,6 +3416,8 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -3477,11 +3494,12 @@ TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
         c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -3492,7 +3510,7 @@ TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t rows, const float *a, int64
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot11_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -3543,16 +3561,16 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
     float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64);
+    transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-        64);
+    transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 64,
+        8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     /* sum = 0.0f; sum_compensation = 0.0f */
@@ -3565,16 +3583,16 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288);
+        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            288);
+            288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
@@ -3618,7 +3636,7 @@ TARGET_v3 static void gla_rows_v3(const struct call *call, int64_t task, unsigne
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3675,16 +3693,16 @@ TARGET_v3 APART void gla_keys_v3(const struct call *call, int64_t task, const st
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
+        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16);
+            16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
@@ -3817,16 +3835,16 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
+        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16);
+            16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
@@ -3853,16 +3871,16 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16);
+            transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
             transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-                log_decay_k_low_tile_2, 16);
+                log_decay_k_low_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
@@ -3909,7 +3927,7 @@ TARGET_v3 APART void gla_queries_v3(const struct call *call, int64_t task, const
             }
         }
         /* out = sum, transposed back */
-        transpose_out_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_out_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 64);
     }
 }
 
@@ -3991,22 +4009,23 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
     float *const log_decay_q_tile = (float *)(void *)(work + 9592832); /* [d: 64, i: 64] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 9609216); /* [d: 64, i: 64] */
     float *const q_tile = (float *)(void *)(work + 9625600); /* [d: 64, i: 64] */
+    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64);
+    transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-        64);
+    transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 64,
+        8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     if (dlog_decay_q) {
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     }
@@ -4022,7 +4041,9 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over e of v * dout_tile */
-        dot8_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+        dot8_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score, dq + i0 * dq_row, dq_row,
+            results);
+        results = 0;
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= (i + query_start), score * ((k * exp2(((log_decay_q_tile - log_decay_k) +
                (log_decay_q_low_tile - log_decay ... */
@@ -4104,11 +4125,11 @@ TARGET_v3 static void gla_dq_dlog_decay_q_v3(const struct call *call, int64_t ta
     }
     if (dq) {
         /* dq = row_sum, transposed back */
-        transpose_out_v3(row_sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v3(row_sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum_2, transposed back */
-        transpose_out_v3(row_sum_2, 64, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row);
+        transpose_out_v3(row_sum_2, 64, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 8);
     }
 }
 
@@ -4168,15 +4189,16 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
     float *const log_decay_q_low_tile = (float *)(void *)(work + 253952); /* [d: 64, i: 288] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 4964352); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 4980736); /* [e: 64, j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     if (dv) {
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     }
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     }
@@ -4201,29 +4223,29 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
     for (int64_t m = 0; m < members; m++) {
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         transpose_v3(log_decay_k + m * log_decay_k_head + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64,
-            log_decay_k_tile, 64);
+            log_decay_k_tile, 64, 8);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 64 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v3(log_decay_k_low + m * log_decay_k_low_head + j0 * log_decay_k_low_row, log_decay_k_low_row,
-            j1 - j0, 64, log_decay_k_low_tile, 64);
+            j1 - j0, 64, log_decay_k_low_tile, 64, 8);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             if (dv) {
                 /* q_tile = q, with zeros beyond the last row */
-                transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 288);
+                transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 288, 64);
                 for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                     for (int64_t d = 0; d < 64; d++) q_tile[d * 288 + i] = 0;
                 /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                 transpose_v3(log_decay_q + m * log_decay_q_head + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64,
-                    log_decay_q_tile, 288);
+                    log_decay_q_tile, 288, 64);
                 for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                     for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 288 + i] = 0;
                 /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
                 transpose_v3(log_decay_q_low + m * log_decay_q_low_head + i0 * log_decay_q_low_row, log_decay_q_low_row,
-                    i1 - i0, 64, log_decay_q_low_tile, 288);
+                    i1 - i0, 64, log_decay_q_low_tile, 288, 64);
                 for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                     for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 288 + i] = 0;
                 /* weight = 0.0f */
@@ -4249,7 +4271,9 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
             }
             if (dk) {
                 /* score[i][j] = sum over e of dout * v_tile */
-                dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score);
+                dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score,
+                    dk + j0 * dk_row, dk_row, results);
+                results = 0;
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dv) {
@@ -4348,11 +4372,11 @@ TARGET_v3 static void gla_dk_dv_v3(const struct call *call, int64_t task, unsign
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        transpose_out_v3(row_sum, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v3(row_sum, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -4400,21 +4424,22 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
     float *const k_tile = (float *)(void *)(work + 4841472); /* [d: 64, j: 64] */
     float *const log_decay_k_tile = (float *)(void *)(work + 4857856); /* [d: 64, j: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 4874240); /* [d: 64, j: 64] */
+    int64_t results = j1 - j0; /* rows of dlog_decay_k to prefetch during the first product */
     /* v_tile = v, with zeros beyond the last row */
-    transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+    transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64);
+    transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64, 8);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 64 + j] = 0;
     /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-    transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-        64);
+    transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile, 64,
+        8);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -4427,7 +4452,9 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over e of dout * v_tile */
-        dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
+        dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score,
+            dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, results);
+        results = 0;
         if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
             /* weight = select(j <= (i + query_start), score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q -
                log_decay_k_tile) + (log_deca ... */
@@ -4475,7 +4502,7 @@ TARGET_v3 static void gla_dlog_decay_k_v3(const struct call *call, int64_t task,
     }
     if (dlog_decay_k) {
         /* dlog_decay_k = row_sum, transposed back */
-        transpose_out_v3(row_sum, 64, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row);
+        transpose_out_v3(row_sum, 64, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 8);
     }
 }
 
@@ -4503,7 +4530,7 @@ TARGET_v3 static void gla_terms_dgate_v3(const struct call *call, int64_t task, 
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64);
+        transpose_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 8);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
     } else {
@@ -4514,7 +4541,7 @@ TARGET_v3 static void gla_terms_dgate_v3(const struct call *call, int64_t task, 
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
+    transpose_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 8);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
@@ -4526,7 +4553,7 @@ TARGET_v3 static void gla_terms_dgate_v3(const struct call *call, int64_t task, 
     }
     if (dgate_array) {
         /* dgate_array = gate_tile, transposed back */
-        transpose_out_v3(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64);
+        transpose_out_v3(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64, 8);
     }
 }
 
@@ -4586,16 +4613,16 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_keys_v3(const struct call *call,
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
+        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16);
+            16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
@@ -4737,21 +4764,21 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
-        transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16);
+        transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t e = 0; e < 64; e++) dout_tile[e * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
+        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16);
+            16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         if (dlog_decay_q) {
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         }
@@ -4869,11 +4896,11 @@ TARGET_v3 APART void gla_linear_dq_dlog_decay_q_queries_v3(const struct call *ca
         }
         if (dq) {
             /* dq = row_sum, transposed back */
-            transpose_out_v3(row_sum, 16, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+            transpose_out_v3(row_sum, 16, 64, i1 - i0, dq + i0 * dq_row, dq_row, 64);
         }
         if (dlog_decay_q) {
             /* dlog_decay_q = row_sum_2, transposed back */
-            transpose_out_v3(row_sum_2, 16, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row);
+            transpose_out_v3(row_sum_2, 16, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 64);
         }
     }
 }
@@ -4977,16 +5004,16 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queri
         i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
+        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16);
+            16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
@@ -5167,22 +5194,22 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         const int64_t j1 = min(j0 + 16, j_end);
         if (linear_heads_1 || dlog_decay_k) {
             /* k_tile = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         }
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
+        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16);
+            16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16);
+            transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t e = 0; e < 64; e++) v_tile[e * 16 + j] = 0;
             /* sum_from_state[f][j] = sum over e of state * v_tile */
@@ -5417,15 +5444,16 @@ TARGET_v3 APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_
         }
         if (linear_heads_0) {
             /* linear_heads_0 = row_sum_2, transposed back */
-            transpose_out_v3(row_sum_2, 16, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row);
+            transpose_out_v3(row_sum_2, 16, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row,
+                64);
         }
         if (linear_heads_1) {
             /* linear_heads_1 = sum, transposed back */
-            transpose_out_v3(sum, 16, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row);
+            transpose_out_v3(sum, 16, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
         }
         if (dlog_decay_k) {
             /* dlog_decay_k = row_sum, transposed back */
-            transpose_out_v3(row_sum, 16, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row);
+            transpose_out_v3(row_sum, 16, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 64);
         }
     }
 }
@@ -5507,14 +5535,14 @@ TARGET_v3 static void gla_linear_totals1_v3(const struct call *call, int64_t tas
         if (dk) {
             /* linear_heads_0_tile = linear_heads_0, with zeros beyond the last row */
             transpose_v3(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
-                j1 - j0, 64, linear_heads_0_tile, 16);
+                j1 - j0, 64, linear_heads_0_tile, 16, 8);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) linear_heads_0_tile[d * 16 + j] = 0;
         }
         if (dv) {
             /* linear_heads_1_tile = linear_heads_1, with zeros beyond the last row */
             transpose_v3(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
-                j1 - j0, 64, linear_heads_1_tile, 16);
+                j1 - j0, 64, linear_heads_1_tile, 16, 8);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t e = 0; e < 64; e++) linear_heads_1_tile[e * 16 + j] = 0;
         }
@@ -5543,11 +5571,11 @@ TARGET_v3 static void gla_linear_totals1_v3(const struct call *call, int64_t tas
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        transpose_out_v3(row_sum, 16, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v3(row_sum, 16, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = row_sum_2, transposed back */
-        transpose_out_v3(row_sum_2, 16, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v3(row_sum_2, 16, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -5575,7 +5603,7 @@ TARGET_v3 static void gla_linear_terms_dgate_v3(const struct call *call, int64_t
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64);
+        transpose_v3(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 8);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
     } else {
@@ -5586,7 +5614,7 @@ TARGET_v3 static void gla_linear_terms_dgate_v3(const struct call *call, int64_t
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
+    transpose_v3(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 8);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
@@ -5598,7 +5626,7 @@ TARGET_v3 static void gla_linear_terms_dgate_v3(const struct call *call, int64_t
     }
     if (dgate_array) {
         /* dgate_array = gate_tile, transposed back */
-        transpose_out_v3(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64);
+        transpose_out_v3(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64, 8);
     }
 }
 
@@ -5636,7 +5664,7 @@ TARGET_v3 static void gla_terms_v3(const struct call *call, int64_t task, unsign
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_out_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_out_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 8);
 }
 #endif
 
@@ -5726,19 +5754,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -5749,15 +5777,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -6089,11 +6117,12 @@ INLINE void decayed_any(int64_t lanes, int64_t rows, int64_t steps, int64_t firs
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -6105,6 +6134,8 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -6181,11 +6212,12 @@ APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot8_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
 APART void dot9_any(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -6196,7 +6228,7 @@ APART void dot10_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row,
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot11_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -6247,16 +6279,16 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
     float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64);
+    transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
     transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-        64);
+        64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     /* sum = 0.0f; sum_compensation = 0.0f */
@@ -6269,16 +6301,16 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288);
+        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 288);
+            log_decay_k_low_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
@@ -6323,7 +6355,7 @@ static void gla_rows_any(const struct call *call, int64_t task, unsigned char *w
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -6380,16 +6412,16 @@ APART void gla_keys_any(const struct call *call, int64_t task, const struct part
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
+        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 16);
+            log_decay_k_low_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
@@ -6522,16 +6554,16 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
+        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 16);
+            log_decay_q_low_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = (q_tile * 0.125f) * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
@@ -6558,16 +6590,16 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16);
+            transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
             transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-                log_decay_k_low_tile_2, 16);
+                log_decay_k_low_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
@@ -6614,7 +6646,7 @@ APART void gla_queries_any(const struct call *call, int64_t task, const struct p
             }
         }
         /* out = sum, transposed back */
-        transpose_out_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_out_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 64);
     }
 }
 
@@ -6696,22 +6728,23 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
     float *const log_decay_q_tile = (float *)(void *)(work + 9592832); /* [d: 64, i: 64] */
     float *const log_decay_q_low_tile = (float *)(void *)(work + 9609216); /* [d: 64, i: 64] */
     float *const q_tile = (float *)(void *)(work + 9625600); /* [d: 64, i: 64] */
+    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64);
+    transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
     transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-        64);
+        64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     if (dlog_decay_q) {
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     }
@@ -6727,7 +6760,9 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over e of v * dout_tile */
-        dot8_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+        dot8_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score, dq + i0 * dq_row, dq_row,
+            results);
+        results = 0;
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= (i + query_start), score * ((k * exp2(((log_decay_q_tile - log_decay_k) +
                (log_decay_q_low_tile - log_decay ... */
@@ -6809,11 +6844,11 @@ static void gla_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsig
     }
     if (dq) {
         /* dq = row_sum, transposed back */
-        transpose_out_any(row_sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_any(row_sum, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
     if (dlog_decay_q) {
         /* dlog_decay_q = row_sum_2, transposed back */
-        transpose_out_any(row_sum_2, 64, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row);
+        transpose_out_any(row_sum_2, 64, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 4);
     }
 }
 
@@ -6873,15 +6908,16 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
     float *const log_decay_q_low_tile = (float *)(void *)(work + 253952); /* [d: 64, i: 288] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 4964352); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 4980736); /* [e: 64, j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     if (dv) {
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     }
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     }
@@ -6906,29 +6942,29 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
     for (int64_t m = 0; m < members; m++) {
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         transpose_any(log_decay_k + m * log_decay_k_head + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64,
-            log_decay_k_tile, 64);
+            log_decay_k_tile, 64, 4);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 64 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_any(log_decay_k_low + m * log_decay_k_low_head + j0 * log_decay_k_low_row, log_decay_k_low_row,
-            j1 - j0, 64, log_decay_k_low_tile, 64);
+            j1 - j0, 64, log_decay_k_low_tile, 64, 4);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
             const int64_t i1 = min(i0 + 288, i_end);
             if (dv) {
                 /* q_tile = q, with zeros beyond the last row */
-                transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 288);
+                transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 288, 64);
                 for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                     for (int64_t d = 0; d < 64; d++) q_tile[d * 288 + i] = 0;
                 /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                 transpose_any(log_decay_q + m * log_decay_q_head + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64,
-                    log_decay_q_tile, 288);
+                    log_decay_q_tile, 288, 64);
                 for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                     for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 288 + i] = 0;
                 /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
                 transpose_any(log_decay_q_low + m * log_decay_q_low_head + i0 * log_decay_q_low_row,
-                    log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 288);
+                    log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 288, 64);
                 for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                     for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 288 + i] = 0;
                 /* weight = 0.0f */
@@ -6954,7 +6990,9 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
             }
             if (dk) {
                 /* score[i][j] = sum over e of dout * v_tile */
-                dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score);
+                dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score,
+                    dk + j0 * dk_row, dk_row, results);
+                results = 0;
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dv) {
@@ -7053,11 +7091,11 @@ static void gla_dk_dv_any(const struct call *call, int64_t task, unsigned char *
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        transpose_out_any(row_sum, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_any(row_sum, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 
@@ -7105,21 +7143,22 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
     float *const k_tile = (float *)(void *)(work + 4841472); /* [d: 64, j: 64] */
     float *const log_decay_k_tile = (float *)(void *)(work + 4857856); /* [d: 64, j: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 4874240); /* [d: 64, j: 64] */
+    int64_t results = j1 - j0; /* rows of dlog_decay_k to prefetch during the first product */
     /* v_tile = v, with zeros beyond the last row */
-    transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+    transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64);
+    transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 64, 4);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 64 + j] = 0;
     /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
     transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-        64);
+        64, 4);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 64 + j] = 0;
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -7132,7 +7171,9 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over e of dout * v_tile */
-        dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
+        dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score,
+            dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, results);
+        results = 0;
         if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
             /* weight = select(j <= (i + query_start), score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q -
                log_decay_k_tile) + (log_deca ... */
@@ -7181,7 +7222,7 @@ static void gla_dlog_decay_k_any(const struct call *call, int64_t task, unsigned
     }
     if (dlog_decay_k) {
         /* dlog_decay_k = row_sum, transposed back */
-        transpose_out_any(row_sum, 64, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row);
+        transpose_out_any(row_sum, 64, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 4);
     }
 }
 
@@ -7209,7 +7250,7 @@ static void gla_terms_dgate_any(const struct call *call, int64_t task, unsigned 
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64);
+        transpose_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 4);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
     } else {
@@ -7220,7 +7261,7 @@ static void gla_terms_dgate_any(const struct call *call, int64_t task, unsigned 
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
+    transpose_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 4);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
@@ -7232,7 +7273,7 @@ static void gla_terms_dgate_any(const struct call *call, int64_t task, unsigned 
     }
     if (dgate_array) {
         /* dgate_array = gate_tile, transposed back */
-        transpose_out_any(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64);
+        transpose_out_any(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64, 4);
     }
 }
 
@@ -7292,16 +7333,16 @@ APART void gla_linear_dq_dlog_decay_q_keys_any(const struct call *call, int64_t 
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
+        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 16);
+            log_decay_k_low_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
@@ -7443,21 +7484,21 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
-        transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16);
+        transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t e = 0; e < 64; e++) dout_tile[e * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
+        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 16);
+            log_decay_q_low_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         if (dlog_decay_q) {
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         }
@@ -7576,11 +7617,11 @@ APART void gla_linear_dq_dlog_decay_q_queries_any(const struct call *call, int64
         }
         if (dq) {
             /* dq = row_sum, transposed back */
-            transpose_out_any(row_sum, 16, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+            transpose_out_any(row_sum, 16, 64, i1 - i0, dq + i0 * dq_row, dq_row, 64);
         }
         if (dlog_decay_q) {
             /* dlog_decay_q = row_sum_2, transposed back */
-            transpose_out_any(row_sum_2, 16, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row);
+            transpose_out_any(row_sum_2, 16, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 64);
         }
     }
 }
@@ -7684,16 +7725,16 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries_any(con
         i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
+        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 16);
+            log_decay_q_low_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
@@ -7875,22 +7916,22 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
         const int64_t j1 = min(j0 + 16, j_end);
         if (linear_heads_1 || dlog_decay_k) {
             /* k_tile = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         }
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
+        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 16);
+            log_decay_k_low_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16);
+            transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t e = 0; e < 64; e++) v_tile[e * 16 + j] = 0;
             /* sum_from_state[f][j] = sum over e of state * v_tile */
@@ -8127,15 +8168,16 @@ APART void gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys_any(const 
         }
         if (linear_heads_0) {
             /* linear_heads_0 = row_sum_2, transposed back */
-            transpose_out_any(row_sum_2, 16, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row);
+            transpose_out_any(row_sum_2, 16, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row,
+                64);
         }
         if (linear_heads_1) {
             /* linear_heads_1 = sum, transposed back */
-            transpose_out_any(sum, 16, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row);
+            transpose_out_any(sum, 16, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
         }
         if (dlog_decay_k) {
             /* dlog_decay_k = row_sum, transposed back */
-            transpose_out_any(row_sum, 16, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row);
+            transpose_out_any(row_sum, 16, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 64);
         }
     }
 }
@@ -8217,14 +8259,14 @@ static void gla_linear_totals1_any(const struct call *call, int64_t task, unsign
         if (dk) {
             /* linear_heads_0_tile = linear_heads_0, with zeros beyond the last row */
             transpose_any(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
-                j1 - j0, 64, linear_heads_0_tile, 16);
+                j1 - j0, 64, linear_heads_0_tile, 16, 4);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) linear_heads_0_tile[d * 16 + j] = 0;
         }
         if (dv) {
             /* linear_heads_1_tile = linear_heads_1, with zeros beyond the last row */
             transpose_any(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
-                j1 - j0, 64, linear_heads_1_tile, 16);
+                j1 - j0, 64, linear_heads_1_tile, 16, 4);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t e = 0; e < 64; e++) linear_heads_1_tile[e * 16 + j] = 0;
         }
@@ -8253,11 +8295,11 @@ static void gla_linear_totals1_any(const struct call *call, int64_t task, unsign
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        transpose_out_any(row_sum, 16, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_any(row_sum, 16, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = row_sum_2, transposed back */
-        transpose_out_any(row_sum_2, 16, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_any(row_sum_2, 16, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 
@@ -8285,7 +8327,7 @@ static void gla_linear_terms_dgate_any(const struct call *call, int64_t task, un
     float *const dlog_decay_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 64] */
     if (gate_array_stride_3 == 1) {
         /* gate_tile = gate_array, with zeros beyond the last row */
-        transpose_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64);
+        transpose_any(gate_array + j0 * gate_array_row, gate_array_row, j1 - j0, 64, gate_tile, 64, 4);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) gate_tile[d * 64 + j] = 0;
     } else {
@@ -8296,7 +8338,7 @@ static void gla_linear_terms_dgate_any(const struct call *call, int64_t task, un
                     0;
     }
     /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    transpose_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64);
+    transpose_any(dlog_decay + j0 * dlog_decay_row, dlog_decay_row, j1 - j0, 64, dlog_decay_tile, 64, 4);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) dlog_decay_tile[d * 64 + j] = 0;
     /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
@@ -8308,7 +8350,7 @@ static void gla_linear_terms_dgate_any(const struct call *call, int64_t task, un
     }
     if (dgate_array) {
         /* dgate_array = gate_tile, transposed back */
-        transpose_out_any(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64);
+        transpose_out_any(gate_tile, 64, 64, j1 - j0, dgate_array + j0 * 64, 64, 4);
     }
 }
 
@@ -8346,7 +8388,7 @@ static void gla_terms_any(const struct call *call, int64_t task, unsigned char *
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_out_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_out_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 4);
 }
 
 /* ==== which version this machine runs ==== */

@@ -262,19 +262,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -285,15 +285,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -607,7 +607,7 @@ TARGET_v4 APART void linear_elu_decode_keys_v4(const struct call *call, int64_t 
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -708,7 +708,7 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
@@ -748,7 +748,7 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -808,7 +808,7 @@ TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_v4(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -838,7 +838,7 @@ TARGET_v4 APART void linear_elu_decode_keys_alone_v4(const struct call *call, in
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -976,7 +976,7 @@ TARGET_v4 APART void linear_elu_decode_extend_keys_v4(const struct call *call, i
     for (int64_t j0 = chunk * 16, j_end = (min(n_k, (chunk + 1) * 16) / 16) * 16; j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -1098,7 +1098,7 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
@@ -1141,7 +1141,7 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -1201,7 +1201,7 @@ TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_v4(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1354,19 +1354,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1377,15 +1377,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -1665,7 +1665,7 @@ TARGET_v3 APART void linear_elu_decode_keys_v3(const struct call *call, int64_t 
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -1768,7 +1768,7 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
@@ -1816,7 +1816,7 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -1883,7 +1883,7 @@ TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_v3(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1913,7 +1913,7 @@ TARGET_v3 APART void linear_elu_decode_keys_alone_v3(const struct call *call, in
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -2053,7 +2053,7 @@ TARGET_v3 APART void linear_elu_decode_extend_keys_v3(const struct call *call, i
     for (int64_t j0 = chunk * 16, j_end = (min(n_k, (chunk + 1) * 16) / 16) * 16; j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -2179,7 +2179,7 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
@@ -2227,7 +2227,7 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -2294,7 +2294,7 @@ TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_v3(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -2440,19 +2440,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -2463,15 +2463,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2748,7 +2748,7 @@ APART void linear_elu_decode_keys_any(const struct call *call, int64_t task, con
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -2850,7 +2850,7 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
@@ -2898,7 +2898,7 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -2965,7 +2965,7 @@ APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, 
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_any(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -2995,7 +2995,7 @@ APART void linear_elu_decode_keys_alone_any(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -3135,7 +3135,7 @@ APART void linear_elu_decode_extend_keys_any(const struct call *call, int64_t ta
     for (int64_t j0 = chunk * 16, j_end = (min(n_k, (chunk + 1) * 16) / 16) * 16; j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -3261,7 +3261,7 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
@@ -3309,7 +3309,7 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -3376,7 +3376,7 @@ APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_any(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }

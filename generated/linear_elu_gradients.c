@@ -267,19 +267,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -290,15 +290,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -476,11 +476,12 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -492,6 +493,8 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -564,7 +567,7 @@ TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, int64_t a_row, const 
 {
     dot_ahead_v4(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
@@ -631,7 +634,7 @@ TARGET_v4 APART void linear_elu_gradients_keys_v4(const struct call *call, int64
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -734,7 +737,7 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
@@ -774,7 +777,7 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -842,7 +845,7 @@ TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, in
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_v4(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
             if (saved_0) {
                 /* saved_0 = row_sum */
                 for (int64_t i = 0; i < i1 - i0; i++)
@@ -877,7 +880,7 @@ TARGET_v4 APART void linear_elu_gradients_keys_alone_v4(const struct call *call,
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -1004,7 +1007,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_keys_v4(const struct call
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -1084,7 +1087,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct c
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
@@ -1115,7 +1118,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct c
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -1212,11 +1215,11 @@ TARGET_v4 static void linear_elu_gradients_linear_row_sums_v4(const struct call 
     float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
     float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16);
+    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 16; e++) out_tile[e * 16 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
     /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -1292,7 +1295,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_v4(const struct call *c
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -1401,7 +1404,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
             /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -1411,7 +1414,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
             for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
                 row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* dout_tile = dout_tile * saved_0_tile */
@@ -1440,7 +1443,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -1501,7 +1504,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call
             }
             if (dq) {
                 /* dq = q_tile, transposed back */
-                transpose_out_v4(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                transpose_out_v4(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -1532,7 +1535,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_alone_v4(const struct c
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -1698,7 +1701,7 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_queries_v4(const struct c
             i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             if (dk) {
@@ -1833,12 +1836,12 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
         (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         if (dk) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_v4(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16);
+            transpose_v4(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t e = 0; e < 16; e++) v_tile[e * 16 + j] = 0;
         }
@@ -1900,11 +1903,11 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
                 for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
                     const int64_t i1 = min(i0 + 16, i_end);
                     /* q_tile_2 = q, with zeros beyond the last row */
-                    transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16);
+                    transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                         for (int64_t d = 0; d < 16; d++) q_tile_2[d * 16 + i] = 0;
                     /* dout_tile = dout, with zeros beyond the last row */
-                    transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+                    transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                         for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
                     /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -2034,11 +2037,11 @@ TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call
         }
         if (dk) {
             /* dk = sum_2, transposed back */
-            transpose_out_v4(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row);
+            transpose_out_v4(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
         }
         if (dv) {
             /* dv = sum, transposed back */
-            transpose_out_v4(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row);
+            transpose_out_v4(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
         }
     }
 }
@@ -2157,19 +2160,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -2180,15 +2183,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2366,11 +2369,12 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -2382,6 +2386,8 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -2454,7 +2460,7 @@ TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
     float *compensation)
@@ -2525,7 +2531,7 @@ TARGET_v3 APART void linear_elu_gradients_keys_v3(const struct call *call, int64
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -2630,7 +2636,7 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
@@ -2678,7 +2684,7 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -2753,7 +2759,7 @@ TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, in
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_v3(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
             if (saved_0) {
                 /* saved_0 = row_sum */
                 for (int64_t i = 0; i < i1 - i0; i++)
@@ -2788,7 +2794,7 @@ TARGET_v3 APART void linear_elu_gradients_keys_alone_v3(const struct call *call,
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -2915,7 +2921,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_keys_v3(const struct call
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -2995,7 +3001,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct c
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
@@ -3034,7 +3040,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct c
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -3138,11 +3144,11 @@ TARGET_v3 static void linear_elu_gradients_linear_row_sums_v3(const struct call 
     float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
     float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16);
+    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 16; e++) out_tile[e * 16 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
     /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -3227,7 +3233,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_v3(const struct call *c
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -3338,7 +3344,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
             /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -3348,7 +3354,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
             for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
                 row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* dout_tile = dout_tile * saved_0_tile */
@@ -3377,7 +3383,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -3438,7 +3444,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call
             }
             if (dq) {
                 /* dq = q_tile, transposed back */
-                transpose_out_v3(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                transpose_out_v3(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -3469,7 +3475,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_alone_v3(const struct c
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -3639,7 +3645,7 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_queries_v3(const struct c
             i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             if (dk) {
@@ -3778,12 +3784,12 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
         (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         if (dk) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_v3(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16);
+            transpose_v3(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t e = 0; e < 16; e++) v_tile[e * 16 + j] = 0;
         }
@@ -3847,11 +3853,11 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
                 for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
                     const int64_t i1 = min(i0 + 16, i_end);
                     /* q_tile_2 = q, with zeros beyond the last row */
-                    transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16);
+                    transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                         for (int64_t d = 0; d < 16; d++) q_tile_2[d * 16 + i] = 0;
                     /* dout_tile = dout, with zeros beyond the last row */
-                    transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+                    transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                         for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
                     /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -3983,11 +3989,11 @@ TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call
         }
         if (dk) {
             /* dk = sum_2, transposed back */
-            transpose_out_v3(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row);
+            transpose_out_v3(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
         }
         if (dv) {
             /* dv = sum, transposed back */
-            transpose_out_v3(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row);
+            transpose_out_v3(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
         }
     }
 }
@@ -4096,19 +4102,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -4119,15 +4125,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -4304,11 +4310,12 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -4320,6 +4327,8 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -4391,7 +4400,7 @@ APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
@@ -4460,7 +4469,7 @@ APART void linear_elu_gradients_keys_any(const struct call *call, int64_t task, 
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -4565,7 +4574,7 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
@@ -4613,7 +4622,7 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -4688,7 +4697,7 @@ APART void linear_elu_gradients_queries_any(const struct call *call, int64_t tas
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_any(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
             if (saved_0) {
                 /* saved_0 = row_sum */
                 for (int64_t i = 0; i < i1 - i0; i++)
@@ -4723,7 +4732,7 @@ APART void linear_elu_gradients_keys_alone_any(const struct call *call, int64_t 
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -4850,7 +4859,7 @@ APART void linear_elu_gradients_linear_saved_keys_any(const struct call *call, i
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -4930,7 +4939,7 @@ APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
@@ -4969,7 +4978,7 @@ APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -5072,11 +5081,11 @@ static void linear_elu_gradients_linear_row_sums_any(const struct call *call, in
     float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
     float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16);
+    transpose_any(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 16; e++) out_tile[e * 16 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
     /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -5161,7 +5170,7 @@ APART void linear_elu_gradients_linear_dq_keys_any(const struct call *call, int6
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -5272,7 +5281,7 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
             /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -5282,7 +5291,7 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
             for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
                 row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             /* dout_tile = dout_tile * saved_0_tile */
@@ -5311,7 +5320,7 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
@@ -5372,7 +5381,7 @@ APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, i
             }
             if (dq) {
                 /* dq = q_tile, transposed back */
-                transpose_out_any(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                transpose_out_any(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -5403,7 +5412,7 @@ APART void linear_elu_gradients_linear_dq_keys_alone_any(const struct call *call
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
@@ -5573,7 +5582,7 @@ APART void linear_elu_gradients_linear_dk_dv_queries_any(const struct call *call
             i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
             if (dk) {
@@ -5712,12 +5721,12 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
         (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
         if (dk) {
             /* v_tile = v, with zeros beyond the last row */
-            transpose_any(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16);
+            transpose_any(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t e = 0; e < 16; e++) v_tile[e * 16 + j] = 0;
         }
@@ -5781,11 +5790,11 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
                 for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
                     const int64_t i1 = min(i0 + 16, i_end);
                     /* q_tile_2 = q, with zeros beyond the last row */
-                    transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16);
+                    transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                         for (int64_t d = 0; d < 16; d++) q_tile_2[d * 16 + i] = 0;
                     /* dout_tile = dout, with zeros beyond the last row */
-                    transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+                    transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
                     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                         for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
                     /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -5917,11 +5926,11 @@ APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, i
         }
         if (dk) {
             /* dk = sum_2, transposed back */
-            transpose_out_any(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row);
+            transpose_out_any(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
         }
         if (dv) {
             /* dv = sum, transposed back */
-            transpose_out_any(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row);
+            transpose_out_any(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
         }
     }
 }

@@ -225,19 +225,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -248,15 +248,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -631,7 +631,7 @@ TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
@@ -695,7 +695,7 @@ TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task,
         }
     }
     /* out = sum_from_state_2, transposed back */
-    transpose_out_v4(sum_from_state_2, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum_from_state_2, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
@@ -877,7 +877,7 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
         }
     }
     /* carried_turned = carried, with zeros beyond the last row */
-    transpose_v4(carried, 64, 256, 64, carried_turned, 272);
+    transpose_v4(carried, 64, 256, 64, carried_turned, 272, 64);
     /* sum_from_state[r][s] = sum over d of query * carried_turned */
     dot4_v4(r1 - r0, query + r0 * 64, carried_turned, sum_from_state + r0 * 272);
     /* query_max = -FLT_MAX */
@@ -885,7 +885,7 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
         store_v4(query_max + r, splat_v4(-FLT_MAX));
     }
     /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
-    transpose_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64);
+    transpose_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64, 64);
     for (int64_t r = r1; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t s = 0; s < 256; s++) sum_from_state_turned[s * 64 + r] = 0;
     /* query_max max= sum_from_state_turned */
@@ -912,7 +912,7 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
         store_v4(query_sum + r, splat_v4(0.0f));
     }
     /* query_2_turned = sum_from_state, with zeros beyond the last row */
-    transpose_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
+    transpose_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64, 64);
     for (int64_t r = r1; r < r0 + round_up(r1 - r0, 16); r++)
         for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
     /* query_sum += query_2_turned */
@@ -1041,19 +1041,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1064,15 +1064,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -1455,7 +1455,7 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
@@ -1524,7 +1524,7 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
         }
     }
     /* out = sum_from_state_2, transposed back */
-    transpose_out_v3(sum_from_state_2, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum_from_state_2, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
@@ -1706,7 +1706,7 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
         }
     }
     /* carried_turned = carried, with zeros beyond the last row */
-    transpose_v3(carried, 64, 256, 64, carried_turned, 272);
+    transpose_v3(carried, 64, 256, 64, carried_turned, 272, 64);
     /* sum_from_state[r][s] = sum over d of query * carried_turned */
     dot4_v3(r1 - r0, query + r0 * 64, carried_turned, sum_from_state + r0 * 272);
     /* query_max = -FLT_MAX */
@@ -1714,7 +1714,7 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
         store_v3(query_max + r, splat_v3(-FLT_MAX));
     }
     /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
-    transpose_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64);
+    transpose_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64, 64);
     for (int64_t r = r1; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t s = 0; s < 256; s++) sum_from_state_turned[s * 64 + r] = 0;
     /* query_max max= sum_from_state_turned */
@@ -1741,7 +1741,7 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
         store_v3(query_sum + r, splat_v3(0.0f));
     }
     /* query_2_turned = sum_from_state, with zeros beyond the last row */
-    transpose_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
+    transpose_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64, 64);
     for (int64_t r = r1; r < r0 + round_up(r1 - r0, 8); r++)
         for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
     /* query_sum += query_2_turned */
@@ -1861,19 +1861,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -1884,15 +1884,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2270,7 +2270,7 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
@@ -2339,7 +2339,7 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
         }
     }
     /* out = sum_from_state_2, transposed back */
-    transpose_out_any(sum_from_state_2, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum_from_state_2, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
@@ -2517,7 +2517,7 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
         }
     }
     /* carried_turned = carried, with zeros beyond the last row */
-    transpose_any(carried, 64, 256, 64, carried_turned, 272);
+    transpose_any(carried, 64, 256, 64, carried_turned, 272, 64);
     /* sum_from_state[r][s] = sum over d of query * carried_turned */
     dot4_any(r1 - r0, query + r0 * 64, carried_turned, sum_from_state + r0 * 272);
     /* query_max = -FLT_MAX */
@@ -2525,7 +2525,7 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
         store_any(query_max + r, splat_any(-FLT_MAX));
     }
     /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
-    transpose_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64);
+    transpose_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64, 64);
     for (int64_t r = r1; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t s = 0; s < 256; s++) sum_from_state_turned[s * 64 + r] = 0;
     /* query_max max= sum_from_state_turned */
@@ -2552,7 +2552,7 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
         store_any(query_sum + r, splat_any(0.0f));
     }
     /* query_2_turned = sum_from_state, with zeros beyond the last row */
-    transpose_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
+    transpose_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64, 64);
     for (int64_t r = r1; r < r0 + round_up(r1 - r0, 4); r++)
         for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
     /* query_sum += query_2_turned */

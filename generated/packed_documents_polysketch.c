@@ -277,19 +277,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -300,15 +300,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -727,7 +727,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
     float *const q_tile = (float *)(void *)(work + 509056); /* [d: 64, i: 256 of 272] */
     float *const k_tile = (float *)(void *)(work + 578688); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query_sum = 0.0f */
@@ -802,7 +802,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
@@ -939,7 +939,7 @@ TARGET_v4 static void packed_documents_polysketch_rows_v4(const struct call *cal
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1010,7 +1010,7 @@ TARGET_v4 APART void packed_documents_polysketch_keys_v4(const struct call *call
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key_sum = 0.0f */
@@ -1206,7 +1206,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
             const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1,
                 n_k - 1) + 1); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query_sum = 0.0f */
@@ -1319,7 +1319,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                 if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue;
                     /* no query sees a key of the tile */
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_sum_3 = 0.0f */
@@ -1453,7 +1453,7 @@ TARGET_v4 APART void packed_documents_polysketch_queries_v4(const struct call *c
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1640,7 +1640,7 @@ TARGET_v4 APART void packed_documents_polysketch_few_keys_v4(const struct call *
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
@@ -1929,19 +1929,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1952,15 +1952,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2382,7 +2382,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
     float *const q_tile = (float *)(void *)(work + 509056); /* [d: 64, i: 256 of 272] */
     float *const k_tile = (float *)(void *)(work + 578688); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
     /* query_sum = 0.0f */
@@ -2457,7 +2457,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
@@ -2594,7 +2594,7 @@ TARGET_v3 static void packed_documents_polysketch_rows_v3(const struct call *cal
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2665,7 +2665,7 @@ TARGET_v3 APART void packed_documents_polysketch_keys_v3(const struct call *call
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key_sum = 0.0f */
@@ -2861,7 +2861,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
             const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1,
                 n_k - 1) + 1); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query_sum = 0.0f */
@@ -2974,7 +2974,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue;
                     /* no query sees a key of the tile */
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_sum_3 = 0.0f */
@@ -3108,7 +3108,7 @@ TARGET_v3 APART void packed_documents_polysketch_queries_v3(const struct call *c
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -3295,7 +3295,7 @@ TARGET_v3 APART void packed_documents_polysketch_few_keys_v3(const struct call *
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
@@ -3574,19 +3574,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -3597,15 +3597,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -4020,7 +4020,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
     float *const q_tile = (float *)(void *)(work + 278656); /* [d: 64, i: 128 of 144] */
     float *const k_tile = (float *)(void *)(work + 315520); /* [d: 64, j: 144] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
     /* query_sum = 0.0f */
@@ -4095,7 +4095,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
@@ -4232,7 +4232,7 @@ static void packed_documents_polysketch_rows_any(const struct call *call, int64_
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -4303,7 +4303,7 @@ APART void packed_documents_polysketch_keys_any(const struct call *call, int64_t
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key_sum = 0.0f */
@@ -4499,7 +4499,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
             const struct ids ids_0 = ids_of(document, min(i0 + query_start, n_k - 1), min(i1 + query_start - 1,
                 n_k - 1) + 1); /* of the tile of i */
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query_sum = 0.0f */
@@ -4612,7 +4612,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue;
                     /* no query sees a key of the tile */
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_sum_3 = 0.0f */
@@ -4746,7 +4746,7 @@ APART void packed_documents_polysketch_queries_any(const struct call *call, int6
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -4933,7 +4933,7 @@ APART void packed_documents_polysketch_few_keys_any(const struct call *call, int
         const struct ids ids_1 = ids_of(document, j0, j1); /* of the tile of j */
         if (!((ids_0.min <= ids_1.max) && (ids_1.min <= ids_0.max))) continue; /* no query sees a key of the tile */
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */

@@ -229,19 +229,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -252,15 +252,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -669,7 +669,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
         /* query_w[c][i] = sum over d of features_w * q_tile */
@@ -696,7 +696,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_w[c][j] = sum over d of features_w * k_tile */
@@ -773,7 +773,7 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
                 }
             }
             /* out = result, transposed back */
-            transpose_out_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row, 16);
         }
     }
 }
@@ -831,7 +831,7 @@ TARGET_v4 APART void performer_relu_keys_v4(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key_w[c][j] = sum over d of features_w * k_tile */
@@ -937,7 +937,7 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query_w[c][i] = sum over d of features_w * q_tile */
@@ -991,7 +991,7 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
@@ -1058,7 +1058,7 @@ TARGET_v4 APART void performer_relu_queries_v4(const struct call *call, int64_t 
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1191,7 +1191,7 @@ TARGET_v4 APART void performer_relu_few_keys_v4(const struct call *call, int64_t
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_w[c][j] = sum over d of features_w * k_tile */
@@ -1401,19 +1401,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1424,15 +1424,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -1849,7 +1849,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query_w[c][i] = sum over d of features_w * q_tile */
@@ -1876,7 +1876,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_w[c][j] = sum over d of features_w * k_tile */
@@ -1953,7 +1953,7 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
                 }
             }
             /* out = result, transposed back */
-            transpose_out_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 8);
         }
     }
 }
@@ -2011,7 +2011,7 @@ TARGET_v3 APART void performer_relu_keys_v3(const struct call *call, int64_t tas
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key_w[c][j] = sum over d of features_w * k_tile */
@@ -2117,7 +2117,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query_w[c][i] = sum over d of features_w * q_tile */
@@ -2171,7 +2171,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
@@ -2238,7 +2238,7 @@ TARGET_v3 APART void performer_relu_queries_v3(const struct call *call, int64_t 
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -2371,7 +2371,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_w[c][j] = sum over d of features_w * k_tile */
@@ -2571,19 +2571,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -2594,15 +2594,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -3017,7 +3017,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query_w[c][i] = sum over d of features_w * q_tile */
@@ -3044,7 +3044,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_w[c][j] = sum over d of features_w * k_tile */
@@ -3122,7 +3122,7 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
                 }
             }
             /* out = result, transposed back */
-            transpose_out_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 4);
         }
     }
 }
@@ -3178,7 +3178,7 @@ APART void performer_relu_keys_any(const struct call *call, int64_t task, const 
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key_w[c][j] = sum over d of features_w * k_tile */
@@ -3282,7 +3282,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query_w[c][i] = sum over d of features_w * q_tile */
@@ -3336,7 +3336,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
@@ -3404,7 +3404,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                 }
             }
             /* out = sum, transposed back */
-            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_out_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -3537,7 +3537,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_w[c][j] = sum over d of features_w * k_tile */

@@ -281,13 +281,13 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 /* Like transpose_v4, but rounds to 16-bit elements like narrowed(). */
 TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k % (whole / 16) * 16, column = k / (whole / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_narrowed_v4(to + (column + r) * to_row + row, t[r]);
@@ -561,13 +561,13 @@ INLINE int64_t units_v4(int64_t elements)
 /* Like transpose_v4, but widens the elements. */
 TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = widened_v4(from + (row + r) * from_row, column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -789,7 +789,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
         /* query_sum = 0.0f */
@@ -861,7 +861,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* v_tile = v, widened */
@@ -1008,7 +1008,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
                 }
             }
             /* out = result, transposed back */
-            transpose_narrowed_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_narrowed_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row, 16);
         }
     }
 }
@@ -1080,7 +1080,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_keys_v4(const struct call *call, i
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* v_tile = v, widened */
@@ -1254,7 +1254,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_widened_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_widened_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query_sum = 0.0f */
@@ -1364,7 +1364,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* v_tile_2 = v, widened */
@@ -1483,7 +1483,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_queries_v4(const struct call *call
                 }
             }
             /* out = sum, transposed back */
-            transpose_narrowed_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_narrowed_v4(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -1665,7 +1665,7 @@ TARGET_v4 APART void polysketch_r32_local_f16_few_keys_v4(const struct call *cal
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
@@ -1955,13 +1955,13 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 /* Like transpose_v3, but rounds to 16-bit elements like narrowed(). */
 TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k % (whole / 8) * 8, column = k / (whole / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_narrowed_v3(to + (column + r) * to_row + row, t[r]);
@@ -2223,13 +2223,13 @@ INLINE int64_t units_v3(int64_t elements)
 /* Like transpose_v3, but widens the elements. */
 TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = widened_v3(from + (row + r) * from_row, column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -2456,7 +2456,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query_sum = 0.0f */
@@ -2528,7 +2528,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* v_tile = v, widened */
@@ -2675,7 +2675,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
                 }
             }
             /* out = result, transposed back */
-            transpose_narrowed_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_narrowed_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 8);
         }
     }
 }
@@ -2747,7 +2747,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_keys_v3(const struct call *call, i
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* v_tile = v, widened */
@@ -2921,7 +2921,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_widened_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_widened_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query_sum = 0.0f */
@@ -3031,7 +3031,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* v_tile_2 = v, widened */
@@ -3150,7 +3150,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_queries_v3(const struct call *call
                 }
             }
             /* out = sum, transposed back */
-            transpose_narrowed_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_narrowed_v3(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -3332,7 +3332,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */
@@ -3618,13 +3618,13 @@ INLINE void exchange_any(vec_any *t)
 
 /* Like transpose_any, but rounds to 16-bit elements like narrowed(). */
 APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k % (whole / 4) * 4, column = k / (whole / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_narrowed_any(to + (column + r) * to_row + row, t[r]);
@@ -3890,13 +3890,13 @@ INLINE int64_t units_any(int64_t elements)
 
 /* Like transpose_any, but widens the elements. */
 APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = widened_any(from + (row + r) * from_row, column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -4119,7 +4119,7 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query_sum = 0.0f */
@@ -4191,7 +4191,7 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
+        transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* v_tile = v, widened */
@@ -4338,7 +4338,7 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
                 }
             }
             /* out = result, transposed back */
-            transpose_narrowed_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_narrowed_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 4);
         }
     }
 }
@@ -4410,7 +4410,7 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
     for (int64_t j0 = chunk * 256, j_end = min(n_k, (chunk + 1) * 256); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* v_tile = v, widened */
@@ -4584,7 +4584,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_widened_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_widened_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query_sum = 0.0f */
@@ -4694,7 +4694,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
             for (int64_t j0 = max(0, chunk * 256), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
+                transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* v_tile_2 = v, widened */
@@ -4813,7 +4813,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                 }
             }
             /* out = sum, transposed back */
-            transpose_narrowed_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            transpose_narrowed_any(sum, 64, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
         }
     }
 }
@@ -4995,7 +4995,7 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_sum = 0.0f */

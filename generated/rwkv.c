@@ -282,19 +282,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -305,15 +305,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -753,16 +753,16 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
     float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64);
+    transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-        64);
+    transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 64,
+        16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     /* sum = 0.0f; sum_compensation = 0.0f */
@@ -775,16 +775,16 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288);
+        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            288);
+            288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
@@ -829,7 +829,7 @@ TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsign
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -886,16 +886,16 @@ TARGET_v4 APART void rwkv_keys_v4(const struct call *call, int64_t task, const s
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
+        transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16);
+            16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
@@ -1028,16 +1028,16 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
+        transpose_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16);
+            16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
@@ -1064,16 +1064,16 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16);
+            transpose_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
             transpose_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-                log_decay_k_low_tile_2, 16);
+                log_decay_k_low_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
@@ -1120,7 +1120,7 @@ TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, cons
             }
         }
         /* out = sum, transposed back */
-        transpose_out_v4(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_out_v4(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 64);
     }
 }
 
@@ -1179,7 +1179,7 @@ TARGET_v4 static void rwkv_terms_v4(const struct call *call, int64_t task, unsig
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_out_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_out_v4(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 16);
 }
 #endif
 
@@ -1276,19 +1276,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1299,15 +1299,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -1747,16 +1747,16 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
     float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64);
+    transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-        64);
+    transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile, 64,
+        8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     /* sum = 0.0f; sum_compensation = 0.0f */
@@ -1769,16 +1769,16 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288);
+        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            288);
+            288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
@@ -1822,7 +1822,7 @@ TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsign
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1879,16 +1879,16 @@ TARGET_v3 APART void rwkv_keys_v3(const struct call *call, int64_t task, const s
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
+        transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64, log_decay_k_low_tile,
-            16);
+            16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
@@ -2021,16 +2021,16 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
+        transpose_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-            16);
+            16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
@@ -2057,16 +2057,16 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16);
+            transpose_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
             transpose_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-                log_decay_k_low_tile_2, 16);
+                log_decay_k_low_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
@@ -2113,7 +2113,7 @@ TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, cons
             }
         }
         /* out = sum, transposed back */
-        transpose_out_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_out_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 64);
     }
 }
 
@@ -2172,7 +2172,7 @@ TARGET_v3 static void rwkv_terms_v3(const struct call *call, int64_t task, unsig
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_out_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_out_v3(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 8);
 }
 #endif
 
@@ -2260,19 +2260,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -2283,15 +2283,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2730,16 +2730,16 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
     float *const log_decay_q_low_tile = (float *)(void *)(work + 286720); /* [d: 64, i: 64] */
     float *const log_decay_k_low_tile = (float *)(void *)(work + 303104); /* [d: 64, j: 288] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64);
+    transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 64 + i] = 0;
     /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
     transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64, log_decay_q_low_tile,
-        64);
+        64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 64 + i] = 0;
     /* sum = 0.0f; sum_compensation = 0.0f */
@@ -2752,16 +2752,16 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 288 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288);
+        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 288 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 288);
+            log_decay_k_low_tile, 288, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 288 + j] = 0;
         /* weight = 0.0f */
@@ -2806,7 +2806,7 @@ static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2863,16 +2863,16 @@ APART void rwkv_keys_any(const struct call *call, int64_t task, const struct par
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16);
+        transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_tile[d * 16 + j] = 0;
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 16);
+            log_decay_k_low_tile, 16, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile[d * 16 + j] = 0;
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
@@ -3005,16 +3005,16 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16);
+        transpose_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_tile[d * 16 + i] = 0;
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         transpose_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 16);
+            log_decay_q_low_tile, 16, 64);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) log_decay_q_low_tile[d * 16 + i] = 0;
         /* query = q_tile * select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile
@@ -3041,16 +3041,16 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
         for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
             const int64_t j1 = min(j0 + 16, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
             /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-            transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16);
+            transpose_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_tile_2[d * 16 + j] = 0;
             /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
             transpose_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-                log_decay_k_low_tile_2, 16);
+                log_decay_k_low_tile_2, 16, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) log_decay_k_low_tile_2[d * 16 + j] = 0;
             /* weight = 0.0f */
@@ -3097,7 +3097,7 @@ APART void rwkv_queries_any(const struct call *call, int64_t task, const struct 
             }
         }
         /* out = sum, transposed back */
-        transpose_out_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        transpose_out_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 64);
     }
 }
 
@@ -3156,7 +3156,7 @@ static void rwkv_terms_any(const struct call *call, int64_t task, unsigned char 
         }
     }
     /* log_decay_k = result, transposed back */
-    transpose_out_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row);
+    transpose_out_any(result, 64, 64, i1 - i0, log_decay_k + i0 * log_decay_k_row, log_decay_k_row, 4);
 }
 
 /* ==== which version this machine runs ==== */

@@ -298,19 +298,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -321,15 +321,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -696,7 +696,7 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
         float *const sum = all_sum + (i0 - i_block) / 32 * 4096;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 4096;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 32);
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 32, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 128; d++) q_tile[d * 32 + i] = 0;
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -734,7 +734,7 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
     for (int64_t j0 = max(0, i0 + query_start - 4096), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -858,7 +858,7 @@ TARGET_v4 static void sliding_window_rows_v4(const struct call *call, int64_t ta
                 }
             }
             /* out = result, transposed back */
-            transpose_out_v4(result, 32, 128, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v4(result, 32, 128, i1 - i0, out + i0 * out_row, out_row, 16);
         }
     }
 }
@@ -981,7 +981,7 @@ TARGET_v4 APART void sliding_window_few_keys_v4(const struct call *call, int64_t
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -1317,19 +1317,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1340,15 +1340,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -1723,7 +1723,7 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
         float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16);
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16, 8);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 128; d++) q_tile[d * 16 + i] = 0;
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -1761,7 +1761,7 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
     for (int64_t j0 = max(0, i0 + query_start - 4096), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -1885,7 +1885,7 @@ TARGET_v3 static void sliding_window_rows_v3(const struct call *call, int64_t ta
                 }
             }
             /* out = result, transposed back */
-            transpose_out_v3(result, 16, 128, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v3(result, 16, 128, i1 - i0, out + i0 * out_row, out_row, 8);
         }
     }
 }
@@ -2008,7 +2008,7 @@ TARGET_v3 APART void sliding_window_few_keys_v3(const struct call *call, int64_t
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -2333,19 +2333,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -2356,15 +2356,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2737,7 +2737,7 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
         float *const sum = all_sum + (i0 - i_block) / 16 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16);
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 128, q_tile, 16, 4);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 128; d++) q_tile[d * 16 + i] = 0;
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -2775,7 +2775,7 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
     for (int64_t j0 = max(0, i0 + query_start - 4096), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
         const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 96, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 128; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -2899,7 +2899,7 @@ static void sliding_window_rows_any(const struct call *call, int64_t task, unsig
                 }
             }
             /* out = result, transposed back */
-            transpose_out_any(result, 16, 128, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_any(result, 16, 128, i1 - i0, out + i0 * out_row, out_row, 4);
         }
     }
 }
@@ -3022,7 +3022,7 @@ APART void sliding_window_few_keys_any(const struct call *call, int64_t task, co
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 128, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 128; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */

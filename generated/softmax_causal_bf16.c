@@ -343,20 +343,20 @@ TARGET_v4bf16amx INLINE void exchange_v4bf16amx(vec_v4bf16amx *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4bf16amx INLINE void transpose_some_v4bf16amx(const float *from, int64_t from_row, int64_t rows,
     int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4bf16amx t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4bf16amx(from + (row + r) * from_row + column);
         exchange_v4bf16amx(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4bf16amx(to + (column + r) * to_row + row, t[r]);
@@ -368,21 +368,21 @@ TARGET_v4bf16amx INLINE void transpose_some_v4bf16amx(const float *from, int64_t
 
 TARGET_v4bf16amx APART void transpose_v4bf16amx(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4bf16amx(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4bf16amx(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_v4bf16amx, but rounds to 16-bit elements like narrowed(). */
 TARGET_v4bf16amx APART void transpose_narrowed_v4bf16amx(const float *from, int64_t from_row, int64_t rows,
     int64_t columns, uint16_t *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k % (whole / 16) * 16, column = k / (whole / 16) * 16;
         vec_v4bf16amx t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4bf16amx(from + (row + r) * from_row + column);
         exchange_v4bf16amx(t);
         UNROLL for (int r = 0; r < 16; r++) store_narrowed_v4bf16amx(to + (column + r) * to_row + row, t[r]);
@@ -1209,7 +1209,7 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
                 }
             }
             /* out = result, transposed back */
-            transpose_narrowed_v4bf16amx(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_narrowed_v4bf16amx(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 16);
         }
     }
     release_tiles();
@@ -1243,7 +1243,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_begin_v4bf16amx(const struct
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v4bf16amx(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_v4bf16amx(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1663,20 +1663,20 @@ TARGET_v4bf16 INLINE void exchange_v4bf16(vec_v4bf16 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4bf16 INLINE void transpose_some_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4bf16 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4bf16(from + (row + r) * from_row + column);
         exchange_v4bf16(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4bf16(to + (column + r) * to_row + row, t[r]);
@@ -1687,21 +1687,21 @@ TARGET_v4bf16 INLINE void transpose_some_v4bf16(const float *from, int64_t from_
 }
 
 TARGET_v4bf16 APART void transpose_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4bf16(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4bf16(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_v4bf16, but rounds to 16-bit elements like narrowed(). */
 TARGET_v4bf16 APART void transpose_narrowed_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k % (whole / 16) * 16, column = k / (whole / 16) * 16;
         vec_v4bf16 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4bf16(from + (row + r) * from_row + column);
         exchange_v4bf16(t);
         UNROLL for (int r = 0; r < 16; r++) store_narrowed_v4bf16(to + (column + r) * to_row + row, t[r]);
@@ -2505,7 +2505,7 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
         }
     }
     /* out = sum, transposed back */
-    transpose_narrowed_v4bf16(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_narrowed_v4bf16(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2536,7 +2536,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_begin_v4bf16(const struct call 
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v4bf16(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_v4bf16(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2935,19 +2935,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -2958,21 +2958,21 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_v4, but rounds to 16-bit elements like narrowed(). */
 TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k % (whole / 16) * 16, column = k / (whole / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_narrowed_v4(to + (column + r) * to_row + row, t[r]);
@@ -3245,13 +3245,13 @@ INLINE int64_t units_v4(int64_t elements)
 /* Like transpose_v4, but widens the elements. */
 TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = widened_v4(from + (row + r) * from_row, column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -3471,7 +3471,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
         /* query = q_tile * 0.18033688f */
@@ -3606,7 +3606,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
                 }
             }
             /* out = result, transposed back */
-            transpose_narrowed_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_narrowed_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row, 16);
         }
     }
 }
@@ -3639,7 +3639,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_begin_v4(const struct call *call, i
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -4024,19 +4024,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -4047,21 +4047,21 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_v3, but rounds to 16-bit elements like narrowed(). */
 TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k % (whole / 8) * 8, column = k / (whole / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_narrowed_v3(to + (column + r) * to_row + row, t[r]);
@@ -4322,13 +4322,13 @@ INLINE int64_t units_v3(int64_t elements)
 /* Like transpose_v3, but widens the elements. */
 TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = widened_v3(from + (row + r) * from_row, column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -4573,7 +4573,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query = q_tile * 0.18033688f */
@@ -4708,7 +4708,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
                 }
             }
             /* out = result, transposed back */
-            transpose_narrowed_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_narrowed_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 8);
         }
     }
 }
@@ -4741,7 +4741,7 @@ TARGET_v3 APART void softmax_causal_bf16_few_begin_v3(const struct call *call, i
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -5112,19 +5112,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -5135,20 +5135,20 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 /* Like transpose_any, but rounds to 16-bit elements like narrowed(). */
 APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k % (whole / 4) * 4, column = k / (whole / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_narrowed_any(to + (column + r) * to_row + row, t[r]);
@@ -5406,13 +5406,13 @@ INLINE int64_t units_any(int64_t elements)
 
 /* Like transpose_any, but widens the elements. */
 APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = widened_any(from + (row + r) * from_row, column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -5657,7 +5657,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query = q_tile * 0.18033688f */
@@ -5793,7 +5793,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
                 }
             }
             /* out = result, transposed back */
-            transpose_narrowed_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_narrowed_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 4);
         }
     }
 }
@@ -5826,7 +5826,7 @@ APART void softmax_causal_bf16_few_begin_any(const struct call *call, int64_t ta
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */

@@ -314,19 +314,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -337,15 +337,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -545,11 +545,12 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -561,6 +562,8 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL, 0);
@@ -740,11 +743,11 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/16);
+        /*width=*/16, result, result_row, /*result_width=*/16, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -776,26 +779,33 @@ TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/16, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
         c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot10_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/64, /*a_step=*/1, b, b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot10_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v4(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
         b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -831,8 +841,9 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 82944); /* [d: 16, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 16; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.36067376f */
@@ -857,7 +868,9 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -941,7 +954,7 @@ TARGET_v4 static void softmax_causal_gradients_rows_v4(const struct call *call, 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 16, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 64, 16, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -977,7 +990,7 @@ TARGET_v4 APART void softmax_causal_gradients_few_begin_v4(const struct call *ca
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v4(query + r0, 64, 16, r1 - r0, query_turned + r0 * 16, 16);
+    transpose_v4(query + r0, 64, 16, r1 - r0, query_turned + r0 * 16, 16, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1265,7 +1278,7 @@ TARGET_v4 static void softmax_causal_gradients_saved_v4(const struct call *call,
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 16, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 16; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.36067376f */
@@ -1366,11 +1379,11 @@ TARGET_v4 static void softmax_causal_gradients_row_sums_v4(const struct call *ca
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 16, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 4352); /* [e: 16, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 64);
+    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 16; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 64);
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 16; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -1438,12 +1451,12 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
     float *const k_tile = (float *)(void *)(work + 90112); /* [d: 16, j: 64] */
     float *const v_tile = (float *)(void *)(work + 94208); /* [e: 16, j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 64);
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 64, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 16; d++) k_tile[d * 64 + j] = 0;
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 64);
+        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t e = 0; e < 16; e++) v_tile[e * 64 + j] = 0;
     }
@@ -1483,11 +1496,11 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* score[i][j] = sum over d of q * k_tile */
-            dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+            dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
                 dout + m * dout_head + i0 * dout_row, dout_row);
             if (dk || sum_0) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
-                dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
+                dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2(score - saved_0) */
@@ -1511,7 +1524,7 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                 /* sum[e][j] += sum over i of dout * score */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 16), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
@@ -1524,7 +1537,7 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
             }
             if (dk || sum_0) {
@@ -1555,7 +1568,7 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                 await_turn(call, task, m * n_q + i1);
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(k + j0 * k_row, k_row, j1 - j0, 16),
                     0)) { /* infinity and NaN affect only queries that see them */
-                    dot9_v4(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
+                    dot10_v4(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         const int64_t t_3 = (i0 + i) + query_start;
@@ -1566,14 +1579,14 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                             k + j0 * k_row, k_row, j1 - j0, in_region);
                     }
                 } else
-                    dot10_v4(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
+                    dot11_v4(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
                 pass_turn(call, task, m * n_q + i1);
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 16), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
@@ -1586,7 +1599,7 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot9_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
             }
         }
@@ -1609,11 +1622,11 @@ TARGET_v4 static void softmax_causal_gradients_dk_dv_sum_0_v4(const struct call 
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 16, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v4(sum_2, 64, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 16, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v4(sum, 64, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -1633,7 +1646,7 @@ TARGET_v4 static void softmax_causal_gradients_dq_v4(const struct call *call, in
     const int64_t dq_row = call->p.dq.row;
     float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 16, i: 64] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_v4(sum_0 + i0 * 16, 16, i1 - i0, 16, sum_0_tile, 64);
+    transpose_v4(sum_0 + i0 * 16, 16, i1 - i0, 16, sum_0_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 16; d++) sum_0_tile[d * 64 + i] = 0;
     /* sum_0_tile = sum_0_tile */
@@ -1644,7 +1657,7 @@ TARGET_v4 static void softmax_causal_gradients_dq_v4(const struct call *call, in
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_v4(sum_0_tile, 64, 16, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v4(sum_0_tile, 64, 16, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
 }
 #endif
@@ -1754,19 +1767,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1777,15 +1790,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -1973,11 +1986,12 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -1989,6 +2003,8 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -2194,11 +2210,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 
 /* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/16);
+        /*width=*/16, result, result_row, /*result_width=*/16, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -2230,26 +2246,33 @@ TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/16, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
         c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/64, /*a_step=*/1, b, b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
         b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -2285,8 +2308,9 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 82944); /* [d: 16, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 16; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.36067376f */
@@ -2311,7 +2335,9 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -2398,7 +2424,7 @@ TARGET_v3 static void softmax_causal_gradients_rows_v3(const struct call *call, 
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 16, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 64, 16, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -2434,7 +2460,7 @@ TARGET_v3 APART void softmax_causal_gradients_few_begin_v3(const struct call *ca
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v3(query + r0, 64, 16, r1 - r0, query_turned + r0 * 16, 16);
+    transpose_v3(query + r0, 64, 16, r1 - r0, query_turned + r0 * 16, 16, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2732,7 +2758,7 @@ TARGET_v3 static void softmax_causal_gradients_saved_v3(const struct call *call,
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 16, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 16; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.36067376f */
@@ -2837,11 +2863,11 @@ TARGET_v3 static void softmax_causal_gradients_row_sums_v3(const struct call *ca
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 16, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 4352); /* [e: 16, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 64);
+    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 16; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 64);
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 16; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -2909,12 +2935,12 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
     float *const k_tile = (float *)(void *)(work + 90112); /* [d: 16, j: 64] */
     float *const v_tile = (float *)(void *)(work + 94208); /* [e: 16, j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 64);
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 64, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 16; d++) k_tile[d * 64 + j] = 0;
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 64);
+        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t e = 0; e < 16; e++) v_tile[e * 64 + j] = 0;
     }
@@ -2954,11 +2980,11 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* score[i][j] = sum over d of q * k_tile */
-            dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+            dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
                 dout + m * dout_head + i0 * dout_row, dout_row);
             if (dk || sum_0) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
-                dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
+                dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2(score - saved_0) */
@@ -2982,7 +3008,7 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                 /* sum[e][j] += sum over i of dout * score */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 16), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
@@ -2995,7 +3021,7 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
             }
             if (dk || sum_0) {
@@ -3026,7 +3052,7 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                 await_turn(call, task, m * n_q + i1);
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(k + j0 * k_row, k_row, j1 - j0, 16),
                     0)) { /* infinity and NaN affect only queries that see them */
-                    dot9_v3(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
+                    dot10_v3(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         const int64_t t_3 = (i0 + i) + query_start;
@@ -3037,14 +3063,14 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                             k + j0 * k_row, k_row, j1 - j0, in_region);
                     }
                 } else
-                    dot10_v3(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
+                    dot11_v3(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
                 pass_turn(call, task, m * n_q + i1);
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 16), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
@@ -3057,7 +3083,7 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot9_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
             }
         }
@@ -3080,11 +3106,11 @@ TARGET_v3 static void softmax_causal_gradients_dk_dv_sum_0_v3(const struct call 
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 16, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v3(sum_2, 64, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 16, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v3(sum, 64, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -3104,7 +3130,7 @@ TARGET_v3 static void softmax_causal_gradients_dq_v3(const struct call *call, in
     const int64_t dq_row = call->p.dq.row;
     float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 16, i: 64] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_v3(sum_0 + i0 * 16, 16, i1 - i0, 16, sum_0_tile, 64);
+    transpose_v3(sum_0 + i0 * 16, 16, i1 - i0, 16, sum_0_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 16; d++) sum_0_tile[d * 64 + i] = 0;
     /* sum_0_tile = sum_0_tile */
@@ -3115,7 +3141,7 @@ TARGET_v3 static void softmax_causal_gradients_dq_v3(const struct call *call, in
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_v3(sum_0_tile, 64, 16, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v3(sum_0_tile, 64, 16, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
 }
 #endif
@@ -3211,19 +3237,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -3234,15 +3260,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -3428,11 +3454,12 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -3444,6 +3471,8 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -3649,11 +3678,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 
 /* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/16);
+        /*width=*/16, result, result_row, /*result_width=*/16, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -3685,26 +3714,33 @@ APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/16, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/64, /*a_step=*/1, b, b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/16, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
         b_step, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -3740,8 +3776,9 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 82944); /* [d: 16, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 16; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.36067376f */
@@ -3766,7 +3803,9 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -3855,7 +3894,7 @@ static void softmax_causal_gradients_rows_any(const struct call *call, int64_t t
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 16, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 64, 16, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -3891,7 +3930,7 @@ APART void softmax_causal_gradients_few_begin_any(const struct call *call, int64
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_any(query + r0, 64, 16, r1 - r0, query_turned + r0 * 16, 16);
+    transpose_any(query + r0, 64, 16, r1 - r0, query_turned + r0 * 16, 16, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -4189,7 +4228,7 @@ static void softmax_causal_gradients_saved_any(const struct call *call, int64_t 
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 16, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 16, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 16; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.36067376f */
@@ -4295,11 +4334,11 @@ static void softmax_causal_gradients_row_sums_any(const struct call *call, int64
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 16, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 4352); /* [e: 16, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 64);
+    transpose_any(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 16; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 64);
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 16; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -4366,12 +4405,12 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
     float *const k_tile = (float *)(void *)(work + 90112); /* [d: 16, j: 64] */
     float *const v_tile = (float *)(void *)(work + 94208); /* [e: 16, j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 64);
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 64, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 16; d++) k_tile[d * 64 + j] = 0;
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 64);
+        transpose_any(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t e = 0; e < 16; e++) v_tile[e * 64 + j] = 0;
     }
@@ -4411,11 +4450,11 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* score[i][j] = sum over d of q * k_tile */
-            dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+            dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
                 dout + m * dout_head + i0 * dout_row, dout_row);
             if (dk || sum_0) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
-                dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
+                dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2(score - saved_0) */
@@ -4439,7 +4478,7 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                 /* sum[e][j] += sum over i of dout * score */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 16), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
@@ -4452,7 +4491,7 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                             score + i * 64, in_region, j1 - j0);
                     }
                 } else
-                    dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
             }
             if (dk || sum_0) {
@@ -4483,7 +4522,7 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                 await_turn(call, task, m * n_q + i1);
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(k + j0 * k_row, k_row, j1 - j0, 16),
                     0)) { /* infinity and NaN affect only queries that see them */
-                    dot9_any(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
+                    dot10_any(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         const int64_t t_3 = (i0 + i) + query_start;
@@ -4494,14 +4533,14 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                             k + j0 * k_row, k_row, j1 - j0, in_region);
                     }
                 } else
-                    dot10_any(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
+                    dot11_any(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 16);
                 pass_turn(call, task, m * n_q + i1);
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 16), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot8_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
@@ -4514,7 +4553,7 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot9_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
             }
         }
@@ -4537,11 +4576,11 @@ static void softmax_causal_gradients_dk_dv_sum_0_any(const struct call *call, in
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 16, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_any(sum_2, 64, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 16, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_any(sum, 64, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -4561,7 +4600,7 @@ static void softmax_causal_gradients_dq_any(const struct call *call, int64_t tas
     const int64_t dq_row = call->p.dq.row;
     float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 16, i: 64] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_any(sum_0 + i0 * 16, 16, i1 - i0, 16, sum_0_tile, 64);
+    transpose_any(sum_0 + i0 * 16, 16, i1 - i0, 16, sum_0_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 16; d++) sum_0_tile[d * 64 + i] = 0;
     /* sum_0_tile = sum_0_tile */
@@ -4572,7 +4611,7 @@ static void softmax_causal_gradients_dq_any(const struct call *call, int64_t tas
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_any(sum_0_tile, 64, 16, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_any(sum_0_tile, 64, 16, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
 }
 

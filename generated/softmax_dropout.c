@@ -314,19 +314,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -337,15 +337,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -684,11 +684,12 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -700,6 +701,8 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL, 0);
@@ -879,11 +882,11 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64);
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -915,26 +918,33 @@ TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
         c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot10_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/64, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot10_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -970,8 +980,9 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
@@ -996,7 +1007,9 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -1093,7 +1106,7 @@ TARGET_v4 static void softmax_dropout_rows_v4(const struct call *call, int64_t t
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -1129,7 +1142,7 @@ TARGET_v4 APART void softmax_dropout_few_begin_v4(const struct call *call, int64
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1440,7 +1453,7 @@ TARGET_v4 static void softmax_dropout_saved_v4(const struct call *call, int64_t 
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
@@ -1541,11 +1554,11 @@ TARGET_v4 static void softmax_dropout_row_sums_v4(const struct call *call, int64
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -1613,12 +1626,12 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
     float *const k_tile = (float *)(void *)(work + 176128); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 192512); /* [e: 64, j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     }
@@ -1658,11 +1671,11 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* score[i][j] = sum over d of q * k_tile */
-            dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+            dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
                 dout + m * dout_head + i0 * dout_row, dout_row);
             if (dk || sum_0) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
-                dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
+                dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2(score - saved_0); weight_2 = score * select(random(i + query_start, j,
@@ -1695,7 +1708,7 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                 /* sum[e][j] += sum over i of dout * weight_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
+                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
                         sum, sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
@@ -1708,7 +1721,7 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                             weight_2 + i * 64, in_region, j1 - j0);
                     }
                 } else
-                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
+                    dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
                         sum, sum_compensation);
             }
             if (dk || sum_0) {
@@ -1744,7 +1757,7 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                 await_turn(call, task, m * n_q + i1);
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(k + j0 * k_row, k_row, j1 - j0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
-                    dot9_v4(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
+                    dot10_v4(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
                         const int64_t t_8 = (i0 + i) + query_start;
@@ -1755,14 +1768,14 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                             k_row, j1 - j0, in_region);
                     }
                 } else
-                    dot10_v4(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
+                    dot11_v4(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
                 pass_turn(call, task, m * n_q + i1);
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
+                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
@@ -1775,7 +1788,7 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
+                    dot9_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
                         sum_2_compensation);
             }
         }
@@ -1798,11 +1811,11 @@ TARGET_v4 static void softmax_dropout_dk_dv_sum_0_v4(const struct call *call, in
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -1822,7 +1835,7 @@ TARGET_v4 static void softmax_dropout_dq_v4(const struct call *call, int64_t tas
     const int64_t dq_row = call->p.dq.row;
     float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64);
+    transpose_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
     /* sum_0_tile = sum_0_tile */
@@ -1833,7 +1846,7 @@ TARGET_v4 static void softmax_dropout_dq_v4(const struct call *call, int64_t tas
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_v4(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v4(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
 }
 #endif
@@ -1943,19 +1956,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1966,15 +1979,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2301,11 +2314,12 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -2317,6 +2331,8 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -2522,11 +2538,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 
 /* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64);
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -2558,26 +2574,33 @@ TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
         c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/64, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -2613,8 +2636,9 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
@@ -2639,7 +2663,9 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -2739,7 +2765,7 @@ TARGET_v3 static void softmax_dropout_rows_v3(const struct call *call, int64_t t
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -2775,7 +2801,7 @@ TARGET_v3 APART void softmax_dropout_few_begin_v3(const struct call *call, int64
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3086,7 +3112,7 @@ TARGET_v3 static void softmax_dropout_saved_v3(const struct call *call, int64_t 
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
@@ -3191,11 +3217,11 @@ TARGET_v3 static void softmax_dropout_row_sums_v3(const struct call *call, int64
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -3263,12 +3289,12 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
     float *const k_tile = (float *)(void *)(work + 176128); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 192512); /* [e: 64, j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     }
@@ -3308,11 +3334,11 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* score[i][j] = sum over d of q * k_tile */
-            dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+            dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
                 dout + m * dout_head + i0 * dout_row, dout_row);
             if (dk || sum_0) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
-                dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
+                dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2(score - saved_0); weight_2 = score * select(random(i + query_start, j,
@@ -3345,7 +3371,7 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                 /* sum[e][j] += sum over i of dout * weight_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
+                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
                         sum, sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
@@ -3358,7 +3384,7 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                             weight_2 + i * 64, in_region, j1 - j0);
                     }
                 } else
-                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
+                    dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
                         sum, sum_compensation);
             }
             if (dk || sum_0) {
@@ -3394,7 +3420,7 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                 await_turn(call, task, m * n_q + i1);
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(k + j0 * k_row, k_row, j1 - j0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
-                    dot9_v3(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
+                    dot10_v3(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
                         const int64_t t_8 = (i0 + i) + query_start;
@@ -3405,14 +3431,14 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                             k_row, j1 - j0, in_region);
                     }
                 } else
-                    dot10_v3(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
+                    dot11_v3(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
                 pass_turn(call, task, m * n_q + i1);
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
+                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
@@ -3425,7 +3451,7 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
+                    dot9_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
                         sum_2_compensation);
             }
         }
@@ -3448,11 +3474,11 @@ TARGET_v3 static void softmax_dropout_dk_dv_sum_0_v3(const struct call *call, in
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -3472,7 +3498,7 @@ TARGET_v3 static void softmax_dropout_dq_v3(const struct call *call, int64_t tas
     const int64_t dq_row = call->p.dq.row;
     float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64);
+    transpose_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
     /* sum_0_tile = sum_0_tile */
@@ -3483,7 +3509,7 @@ TARGET_v3 static void softmax_dropout_dq_v3(const struct call *call, int64_t tas
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_v3(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v3(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
 }
 #endif
@@ -3579,19 +3605,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -3602,15 +3628,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -3936,11 +3962,12 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -3952,6 +3979,8 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -4157,11 +4186,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 
 /* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64);
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -4193,26 +4222,33 @@ APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/64, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
         b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
@@ -4248,8 +4284,9 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
@@ -4274,7 +4311,9 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -4376,7 +4415,7 @@ static void softmax_dropout_rows_any(const struct call *call, int64_t task, unsi
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -4412,7 +4451,7 @@ APART void softmax_dropout_few_begin_any(const struct call *call, int64_t task, 
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -4723,7 +4762,7 @@ static void softmax_dropout_saved_any(const struct call *call, int64_t task, uns
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.18033688f */
@@ -4829,11 +4868,11 @@ static void softmax_dropout_row_sums_any(const struct call *call, int64_t task, 
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -4901,12 +4940,12 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
     float *const k_tile = (float *)(void *)(work + 176128); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 192512); /* [e: 64, j: 64] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     }
@@ -4946,11 +4985,11 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
         for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* score[i][j] = sum over d of q * k_tile */
-            dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+            dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
                 dout + m * dout_head + i0 * dout_row, dout_row);
             if (dk || sum_0) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
-                dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
+                dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
                     q + m * q_head + i0 * q_row, q_row);
             }
             /* score = exp2(score - saved_0); weight_2 = score * select(random(i + query_start, j,
@@ -4983,7 +5022,7 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                 /* sum[e][j] += sum over i of dout * weight_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
+                    dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
                         sum, sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
@@ -4996,7 +5035,7 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                             weight_2 + i * 64, in_region, j1 - j0);
                     }
                 } else
-                    dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
+                    dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, weight_2,
                         sum, sum_compensation);
             }
             if (dk || sum_0) {
@@ -5032,7 +5071,7 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                 await_turn(call, task, m * n_q + i1);
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(k + j0 * k_row, k_row, j1 - j0, 64),
                     0)) { /* infinity and NaN affect only queries that see them */
-                    dot9_any(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
+                    dot10_any(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
                         const int64_t t_8 = (i0 + i) + query_start;
@@ -5043,14 +5082,14 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                             k + j0 * k_row, k_row, j1 - j0, in_region);
                     }
                 } else
-                    dot10_any(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
+                    dot11_any(i1 - i0, j1 - j0, score, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
                 pass_turn(call, task, m * n_q + i1);
             }
             if (dk) {
                 /* sum_2[d][j] += sum over i of q * score */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
+                    dot8_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
@@ -5063,7 +5102,7 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
+                    dot9_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score, sum_2,
                         sum_2_compensation);
             }
         }
@@ -5086,11 +5125,11 @@ static void softmax_dropout_dk_dv_sum_0_any(const struct call *call, int64_t tas
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -5110,7 +5149,7 @@ static void softmax_dropout_dq_any(const struct call *call, int64_t task, unsign
     const int64_t dq_row = call->p.dq.row;
     float *const sum_0_tile = (float *)(void *)(work + 0); /* [d: 64, i: 64] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64);
+    transpose_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
     /* sum_0_tile = sum_0_tile */
@@ -5121,7 +5160,7 @@ static void softmax_dropout_dq_any(const struct call *call, int64_t task, unsign
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_any(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_any(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
 }
 

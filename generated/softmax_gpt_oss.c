@@ -393,19 +393,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -416,15 +416,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -624,11 +624,12 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -640,6 +641,8 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL, 0);
@@ -859,7 +862,7 @@ TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
@@ -897,11 +900,11 @@ TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t steps, const float *a, cons
         /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64);
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot15_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -957,7 +960,7 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -995,7 +998,7 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -1137,7 +1140,7 @@ TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t t
                 }
             }
             /* out = result, transposed back */
-            transpose_out_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row, 16);
             if (saved_0) {
                 /* saved_0 = query_scale */
                 for (int64_t i = 0; i < i1 - i0; i++)
@@ -1265,7 +1268,7 @@ TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -1542,7 +1545,7 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
         float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -1573,7 +1576,7 @@ TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t 
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -1706,11 +1709,11 @@ TARGET_v4 static void softmax_gpt_oss_row_sums_v4(const struct call *call, int64
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -1787,12 +1790,12 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
     float *const q_tile = (float *)(void *)(work + 212992); /* [d: 64, i: 144] */
     float *const v_tile = (float *)(void *)(work + 870400); /* [e: 64, j: 256 of 272] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 272);
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 272, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 272 + j] = 0;
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 272);
+        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 272, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 272 + j] = 0;
     }
@@ -1843,7 +1846,7 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
     }
     if (sum_0) {
         /* query_turned = query, with zeros beyond the last row */
-        transpose_v4(query, 272, 64, j1 - j0, query_turned, 64);
+        transpose_v4(query, 272, 64, j1 - j0, query_turned, 64, 64);
     }
     if (dk) {
         /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
@@ -1858,7 +1861,7 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
         for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
             /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
@@ -2023,11 +2026,11 @@ TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, in
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 272, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v4(sum_2, 272, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 272, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v4(sum, 272, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -2066,11 +2069,11 @@ TARGET_v4 static void softmax_gpt_oss_sums2_v4(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* out_tile = out, with zeros beyond the last row */
-            transpose_v4(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+            transpose_v4(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+            transpose_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
             /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -2123,7 +2126,7 @@ TARGET_v4 static void softmax_gpt_oss_dq_v4(const struct call *call, int64_t tas
     const int64_t dq_row = call->p.dq.row;
     float *const sum_0_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64);
+    transpose_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -2152,7 +2155,7 @@ TARGET_v4 static void softmax_gpt_oss_dq_v4(const struct call *call, int64_t tas
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_v4(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v4(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
 }
 
@@ -2216,7 +2219,7 @@ TARGET_v4 static void softmax_gpt_oss_prepare_v4(const struct call *call, int64_
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -2238,7 +2241,7 @@ TARGET_v4 static void softmax_gpt_oss_prepare_v4(const struct call *call, int64_
         }
     }
     /* out = result, transposed back */
-    transpose_out_v4(result, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(result, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -2274,8 +2277,9 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 32] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -2316,8 +2320,9 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
             v_row * (int64_t)sizeof(float), j0, j1, work + 45056);
         /* score[j][i] = sum over d of k * query */
-        dot14_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row,
-            v_row);
+        dot14_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -2405,7 +2410,7 @@ TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2453,7 +2458,7 @@ TARGET_v4 APART void softmax_gpt_oss_extend_few_begin_v4(const struct call *call
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2874,19 +2879,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -2897,15 +2902,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -3093,11 +3098,12 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -3109,6 +3115,8 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -3354,7 +3362,7 @@ TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
@@ -3392,11 +3400,11 @@ TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t steps, const float *a, cons
         /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64);
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot15_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -3452,7 +3460,7 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -3490,7 +3498,7 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -3632,7 +3640,7 @@ TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t t
                 }
             }
             /* out = result, transposed back */
-            transpose_out_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 8);
             if (saved_0) {
                 /* saved_0 = query_scale */
                 for (int64_t i = 0; i < i1 - i0; i++)
@@ -3760,7 +3768,7 @@ TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -4037,7 +4045,7 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
         float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -4068,7 +4076,7 @@ TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t 
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -4201,11 +4209,11 @@ TARGET_v3 static void softmax_gpt_oss_row_sums_v3(const struct call *call, int64
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -4282,12 +4290,12 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
     float *const q_tile = (float *)(void *)(work + 212992); /* [d: 64, i: 144] */
     float *const v_tile = (float *)(void *)(work + 870400); /* [e: 64, j: 256 of 272] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 272);
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 272, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 272 + j] = 0;
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 272);
+        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 272, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 272 + j] = 0;
     }
@@ -4338,7 +4346,7 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
     }
     if (sum_0) {
         /* query_turned = query, with zeros beyond the last row */
-        transpose_v3(query, 272, 64, j1 - j0, query_turned, 64);
+        transpose_v3(query, 272, 64, j1 - j0, query_turned, 64, 64);
     }
     if (dk) {
         /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
@@ -4353,7 +4361,7 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
         for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
             /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
@@ -4517,11 +4525,11 @@ TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, in
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 272, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v3(sum_2, 272, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 272, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v3(sum, 272, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -4560,11 +4568,11 @@ TARGET_v3 static void softmax_gpt_oss_sums2_v3(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* out_tile = out, with zeros beyond the last row */
-            transpose_v3(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+            transpose_v3(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+            transpose_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
             /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -4617,7 +4625,7 @@ TARGET_v3 static void softmax_gpt_oss_dq_v3(const struct call *call, int64_t tas
     const int64_t dq_row = call->p.dq.row;
     float *const sum_0_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64);
+    transpose_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -4646,7 +4654,7 @@ TARGET_v3 static void softmax_gpt_oss_dq_v3(const struct call *call, int64_t tas
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_v3(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v3(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
 }
 
@@ -4710,7 +4718,7 @@ TARGET_v3 static void softmax_gpt_oss_prepare_v3(const struct call *call, int64_
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -4732,7 +4740,7 @@ TARGET_v3 static void softmax_gpt_oss_prepare_v3(const struct call *call, int64_
         }
     }
     /* out = result, transposed back */
-    transpose_out_v3(result, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(result, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -4768,8 +4776,9 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 16] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -4810,7 +4819,9 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
             v_row * (int64_t)sizeof(float), j0, j1, work + 28672);
         /* score[j][i] = sum over d of k * query */
-        dot14_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row, v_row);
+        dot14_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -4898,7 +4909,7 @@ TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -4946,7 +4957,7 @@ TARGET_v3 APART void softmax_gpt_oss_extend_few_begin_v3(const struct call *call
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -5353,19 +5364,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -5376,15 +5387,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -5570,11 +5581,12 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -5586,6 +5598,8 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -5831,7 +5845,7 @@ APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
@@ -5867,11 +5881,11 @@ APART void dot13_any(int64_t lanes, int64_t steps, const float *a, const float *
         /*b_step=*/144, c, /*c_row=*/144, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot14_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64);
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot15_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
@@ -5927,7 +5941,7 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -5965,7 +5979,7 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -6107,7 +6121,7 @@ static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsi
                 }
             }
             /* out = result, transposed back */
-            transpose_out_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+            transpose_out_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 4);
             if (saved_0) {
                 /* saved_0 = query_scale */
                 for (int64_t i = 0; i < i1 - i0; i++)
@@ -6235,7 +6249,7 @@ APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, c
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -6512,7 +6526,7 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
         float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
         /* q_tile = q, with zeros beyond the last row */
-        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
         /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -6543,7 +6557,7 @@ static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, uns
     for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
         const int64_t j1 = min(j0 + 48, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 48 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
@@ -6676,11 +6690,11 @@ static void softmax_gpt_oss_row_sums_any(const struct call *call, int64_t task, 
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -6757,12 +6771,12 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
     float *const q_tile = (float *)(void *)(work + 147456); /* [d: 64, i: 144] */
     float *const v_tile = (float *)(void *)(work + 493568); /* [e: 64, j: 128 of 144] */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
     if (dk || sum_0) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 144);
+        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 144, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 144 + j] = 0;
     }
@@ -6813,7 +6827,7 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
     }
     if (sum_0) {
         /* query_turned = query, with zeros beyond the last row */
-        transpose_any(query, 144, 64, j1 - j0, query_turned, 64);
+        transpose_any(query, 144, 64, j1 - j0, query_turned, 64, 64);
     }
     if (dk) {
         /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
@@ -6828,7 +6842,7 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
         for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
             const int64_t i1 = min(i0 + 144, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
             /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
@@ -6993,11 +7007,11 @@ static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t tas
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 144, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_any(sum_2, 144, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 144, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_any(sum, 144, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
     }
 }
 
@@ -7036,11 +7050,11 @@ static void softmax_gpt_oss_sums2_any(const struct call *call, int64_t task, uns
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* out_tile = out, with zeros beyond the last row */
-            transpose_any(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+            transpose_any(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+            transpose_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
             /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -7094,7 +7108,7 @@ static void softmax_gpt_oss_dq_any(const struct call *call, int64_t task, unsign
     const int64_t dq_row = call->p.dq.row;
     float *const sum_0_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
     /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64);
+    transpose_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) sum_0_tile[d * 64 + i] = 0;
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -7123,7 +7137,7 @@ static void softmax_gpt_oss_dq_any(const struct call *call, int64_t task, unsign
     }
     if (dq) {
         /* dq = sum_0_tile, transposed back */
-        transpose_out_any(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_any(sum_0_tile, 64, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
 }
 
@@ -7187,7 +7201,7 @@ static void softmax_gpt_oss_prepare_any(const struct call *call, int64_t task, u
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -7209,7 +7223,7 @@ static void softmax_gpt_oss_prepare_any(const struct call *call, int64_t task, u
         }
     }
     /* out = result, transposed back */
-    transpose_out_any(result, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(result, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -7245,8 +7259,9 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 16] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
     /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
@@ -7287,8 +7302,9 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
             v_row * (int64_t)sizeof(float), j0, j1, work + 28672);
         /* score[j][i] = sum over d of k * query */
-        dot14_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row,
-            v_row);
+        dot14_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -7377,7 +7393,7 @@ static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, un
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -7425,7 +7441,7 @@ APART void softmax_gpt_oss_extend_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */

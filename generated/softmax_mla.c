@@ -305,19 +305,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -328,15 +328,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -536,11 +536,12 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -552,6 +553,8 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL, 0);
@@ -731,11 +734,11 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/576, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/512);
+        /*width=*/512, result, result_row, /*result_width=*/512, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -764,11 +767,11 @@ TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/528, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/576, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/512);
+        /*width=*/512, result, result_row, /*result_width=*/512, results);
 }
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -806,8 +809,9 @@ TARGET_v4 static void softmax_mla_rows_v4(const struct call *call, int64_t task,
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 336896); /* [d: 576, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 576, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 576, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 576; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.10411755f */
@@ -836,8 +840,9 @@ TARGET_v4 static void softmax_mla_rows_v4(const struct call *call, int64_t task,
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
             v_row * (int64_t)sizeof(float), j0, j1, work + 1147904);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row,
-            v_row);
+        dot0_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -913,7 +918,7 @@ TARGET_v4 static void softmax_mla_rows_v4(const struct call *call, int64_t task,
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 512, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 64, 512, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -944,7 +949,7 @@ TARGET_v4 APART void softmax_mla_few_begin_v4(const struct call *call, int64_t t
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v4(query + r0, 64, 576, r1 - r0, query_turned + r0 * 576, 576);
+    transpose_v4(query + r0, 64, 576, r1 - r0, query_turned + r0 * 576, 576, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1250,8 +1255,9 @@ TARGET_v4 static void softmax_mla_heads_v4(const struct call *call, int64_t task
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 168448); /* [d: 576, i: 32] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 576, q_tile, 32);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 576, q_tile, 32, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 576; d++) q_tile[d * 32 + i] = 0;
     /* q_tile = q_tile * 0.10411755f */
@@ -1280,8 +1286,9 @@ TARGET_v4 static void softmax_mla_heads_v4(const struct call *call, int64_t task
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
             v_row * (int64_t)sizeof(float), j0, j1, work + 905728);
         /* score[j][i] = sum over d of k * q_tile */
-        dot6_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row,
-            v_row);
+        dot6_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -1338,7 +1345,7 @@ TARGET_v4 static void softmax_mla_heads_v4(const struct call *call, int64_t task
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 32, 512, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 32, 512, i1 - i0, out + i0 * out_row, out_row, 16);
 }
 #endif
 
@@ -1440,19 +1447,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1463,15 +1470,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -1659,11 +1666,12 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -1675,6 +1683,8 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -1880,11 +1890,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 
 /* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/576, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/512);
+        /*width=*/512, result, result_row, /*result_width=*/512, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -1913,11 +1923,11 @@ TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const 
         b, b_step, c, /*c_row=*/528, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/576, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/512);
+        /*width=*/512, result, result_row, /*result_width=*/512, results);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -1955,8 +1965,9 @@ TARGET_v3 static void softmax_mla_rows_v3(const struct call *call, int64_t task,
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 336896); /* [d: 576, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 576, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 576, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 576; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.10411755f */
@@ -1985,7 +1996,9 @@ TARGET_v3 static void softmax_mla_rows_v3(const struct call *call, int64_t task,
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
             v_row * (int64_t)sizeof(float), j0, j1, work + 1147904);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row);
+        dot0_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -2064,7 +2077,7 @@ TARGET_v3 static void softmax_mla_rows_v3(const struct call *call, int64_t task,
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 512, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 64, 512, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2095,7 +2108,7 @@ TARGET_v3 APART void softmax_mla_few_begin_v3(const struct call *call, int64_t t
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v3(query + r0, 64, 576, r1 - r0, query_turned + r0 * 576, 576);
+    transpose_v3(query + r0, 64, 576, r1 - r0, query_turned + r0 * 576, 576, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2401,8 +2414,9 @@ TARGET_v3 static void softmax_mla_heads_v3(const struct call *call, int64_t task
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 168448); /* [d: 576, i: 32] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 576, q_tile, 32);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 576, q_tile, 32, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 576; d++) q_tile[d * 32 + i] = 0;
     /* q_tile = q_tile * 0.10411755f */
@@ -2431,7 +2445,9 @@ TARGET_v3 static void softmax_mla_heads_v3(const struct call *call, int64_t task
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
             v_row * (int64_t)sizeof(float), j0, j1, work + 905728);
         /* score[j][i] = sum over d of k * q_tile */
-        dot6_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row);
+        dot6_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -2488,7 +2504,7 @@ TARGET_v3 static void softmax_mla_heads_v3(const struct call *call, int64_t task
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 32, 512, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 32, 512, i1 - i0, out + i0 * out_row, out_row, 8);
 }
 #endif
 
@@ -2576,19 +2592,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -2599,15 +2615,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2793,11 +2809,12 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -2809,6 +2826,8 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -3014,11 +3033,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 
 /* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/576, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/512);
+        /*width=*/512, result, result_row, /*result_width=*/512, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -3047,11 +3066,11 @@ APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b,
         /*a_step=*/1, b, b_step, c, /*c_row=*/528, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/576, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/512);
+        /*width=*/512, result, result_row, /*result_width=*/512, results);
 }
 APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -3089,8 +3108,9 @@ static void softmax_mla_rows_any(const struct call *call, int64_t task, unsigned
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 336896); /* [d: 576, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 576, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 576, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 576; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.10411755f */
@@ -3119,8 +3139,9 @@ static void softmax_mla_rows_any(const struct call *call, int64_t task, unsigned
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
             v_row * (int64_t)sizeof(float), j0, j1, work + 1147904);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row,
-            v_row);
+        dot0_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -3201,7 +3222,7 @@ static void softmax_mla_rows_any(const struct call *call, int64_t task, unsigned
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 512, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 64, 512, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3231,7 +3252,7 @@ APART void softmax_mla_few_begin_any(const struct call *call, int64_t task, cons
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_any(query + r0, 64, 576, r1 - r0, query_turned + r0 * 576, 576);
+    transpose_any(query + r0, 64, 576, r1 - r0, query_turned + r0 * 576, 576, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -3535,8 +3556,9 @@ static void softmax_mla_heads_any(const struct call *call, int64_t task, unsigne
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(work + 168448); /* [d: 576, i: 32] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 576, q_tile, 32);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 576, q_tile, 32, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 576; d++) q_tile[d * 32 + i] = 0;
     /* q_tile = q_tile * 0.10411755f */
@@ -3565,8 +3587,9 @@ static void softmax_mla_heads_any(const struct call *call, int64_t task, unsigne
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
             v_row * (int64_t)sizeof(float), j0, j1, work + 905728);
         /* score[j][i] = sum over d of k * q_tile */
-        dot6_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row,
-            v_row);
+        dot6_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -3624,7 +3647,7 @@ static void softmax_mla_heads_any(const struct call *call, int64_t task, unsigne
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 32, 512, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 32, 512, i1 - i0, out + i0 * out_row, out_row, 4);
 }
 
 /* ==== which version this machine runs ==== */

@@ -296,19 +296,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -319,15 +319,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -527,11 +527,12 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -543,6 +544,8 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL, 0);
@@ -722,11 +725,11 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/32);
+        /*width=*/32, result, result_row, /*result_width=*/32, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -758,15 +761,22 @@ TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *result, int64_t result_row, int64_t results)
+{
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/32, results);
+}
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
@@ -803,8 +813,9 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 91136); /* [d: 32, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
@@ -836,7 +847,9 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+            dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+                out + i0 * out_row, out_row, results);
+            results = 0;
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
@@ -918,7 +931,7 @@ TARGET_v4 static void softmax_natten_rows_v4(const struct call *call, int64_t ta
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -954,7 +967,7 @@ TARGET_v4 APART void softmax_natten_few_begin_v4(const struct call *call, int64_
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v4(query + r0, 64, 32, r1 - r0, query_turned + r0 * 32, 32);
+    transpose_v4(query + r0, 64, 32, r1 - r0, query_turned + r0 * 32, 32, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1267,7 +1280,7 @@ TARGET_v4 static void softmax_natten_saved_v4(const struct call *call, int64_t t
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 32, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
@@ -1369,11 +1382,11 @@ TARGET_v4 static void softmax_natten_row_sums_v4(const struct call *call, int64_
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64);
+    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 32; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64);
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -1433,12 +1446,13 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
     float *const dout_tile = (float *)(void *)(work + 172032); /* [e: 32, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 180224); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 180480); /* [i: 64] */
+    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64);
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
     /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -1465,9 +1479,13 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+            dot7_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row,
+                results);
+            results = 0;
             /* score_2[j][i] = sum over e of v * dout_tile */
-            dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row);
+            dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row,
+                dq + i0 * dq_row, dq_row, results);
+            results = 0;
             /* score = (score_2 + row_0_tile) * (exp2(score - saved_0_tile) * 0.176776695f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 row_0_tile_0 = load_v4(row_0_tile + i);
@@ -1493,7 +1511,7 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
             /* sum[d][i] += sum over j of k * score */
             if (__builtin_expect(!finite_v4(k + j0 * k_row, k_row, j1 - j0, 32),
                 0)) { /* infinity and NaN affect only queries that see them */
-                dot7_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
+                dot8_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 in_region[4] = {0};
                     if (finite_v4(k + j0 * k_row + j * k_row, 1, 32, 1)) continue;
@@ -1508,7 +1526,7 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
                     add_seen_v4(32, sum, 64, k + j0 * k_row + j * k_row, 1, score + j * 64, in_region, i1 - i0);
                 }
             } else
-                dot8_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
+                dot9_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
         }
     }
     /* sum = sum */
@@ -1519,7 +1537,7 @@ TARGET_v4 static void softmax_natten_dq_v4(const struct call *call, int64_t task
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_v4(sum, 64, 32, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v4(sum, 64, 32, i1 - i0, dq + i0 * dq_row, dq_row, 16);
     }
 }
 
@@ -1561,13 +1579,14 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 180224); /* [d: 32, j: 64] */
     float *const v_tile = (float *)(void *)(work + 188416); /* [e: 32, j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64);
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 16);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 32; d++) k_tile[d * 64 + j] = 0;
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64);
+        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t e = 0; e < 32; e++) v_tile[e * 64 + j] = 0;
     }
@@ -1606,11 +1625,13 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                 const int64_t i1 = min(i0 + 288, i_end);
                 /* score[i][j] = sum over d of q * k_tile */
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                    dout + m * dout_head + i0 * dout_row, dout_row);
+                    dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
                 if (dk) {
                     /* score_2[i][j] = sum over e of dout * v_tile */
                     dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
-                        score_2, q + m * q_head + i0 * q_row, q_row);
+                        score_2, q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                    results = 0;
                 }
                 /* score = exp2(score - saved_0) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1637,7 +1658,7 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                     /* sum[e][j] += sum over i of dout * score */
                     if (__builtin_expect(!finite_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 32),
                         0)) { /* infinity and NaN affect only queries that see them */
-                        dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
+                        dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
                             sum, sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v4 in_region[4] = {0};
@@ -1654,7 +1675,7 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                                 score + i * 64, in_region, j1 - j0);
                         }
                     } else
-                        dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
+                        dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
                             sum, sum_compensation);
                 }
                 if (dk) {
@@ -1684,7 +1705,7 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                     /* sum_2[d][j] += sum over i of q * score_2 */
                     if (__builtin_expect(!finite_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 32),
                         0)) { /* infinity and NaN affect only queries that see them */
-                        dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        dot8_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                             sum_2_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v4 in_region[4] = {0};
@@ -1701,7 +1722,7 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
                                 in_region, j1 - j0);
                         }
                     } else
-                        dot8_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        dot9_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                             sum_2_compensation);
                 }
             }
@@ -1725,11 +1746,11 @@ TARGET_v4 static void softmax_natten_dk_dv_v4(const struct call *call, int64_t t
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v4(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v4(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 #endif
@@ -1839,19 +1860,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1862,15 +1883,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2058,11 +2079,12 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -2074,6 +2096,8 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -2279,11 +2303,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 
 /* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/32);
+        /*width=*/32, result, result_row, /*result_width=*/32, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -2315,15 +2339,22 @@ TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *result, int64_t result_row, int64_t results)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/32, results);
+}
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
@@ -2360,8 +2391,9 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 91136); /* [d: 32, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
@@ -2393,7 +2425,9 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+            dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+                out + i0 * out_row, out_row, results);
+            results = 0;
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
@@ -2475,7 +2509,7 @@ TARGET_v3 static void softmax_natten_rows_v3(const struct call *call, int64_t ta
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -2511,7 +2545,7 @@ TARGET_v3 APART void softmax_natten_few_begin_v3(const struct call *call, int64_
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v3(query + r0, 64, 32, r1 - r0, query_turned + r0 * 32, 32);
+    transpose_v3(query + r0, 64, 32, r1 - r0, query_turned + r0 * 32, 32, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2824,7 +2858,7 @@ TARGET_v3 static void softmax_natten_saved_v3(const struct call *call, int64_t t
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 32, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
@@ -2926,11 +2960,11 @@ TARGET_v3 static void softmax_natten_row_sums_v3(const struct call *call, int64_
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64);
+    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 32; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64);
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -2990,12 +3024,13 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
     float *const dout_tile = (float *)(void *)(work + 172032); /* [e: 32, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 180224); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 180480); /* [i: 64] */
+    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64);
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
     /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -3022,9 +3057,13 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+            dot7_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row,
+                results);
+            results = 0;
             /* score_2[j][i] = sum over e of v * dout_tile */
-            dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row);
+            dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row,
+                dq + i0 * dq_row, dq_row, results);
+            results = 0;
             /* score = (score_2 + row_0_tile) * (exp2(score - saved_0_tile) * 0.176776695f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 row_0_tile_0 = load_v3(row_0_tile + i);
@@ -3050,7 +3089,7 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
             /* sum[d][i] += sum over j of k * score */
             if (__builtin_expect(!finite_v3(k + j0 * k_row, k_row, j1 - j0, 32),
                 0)) { /* infinity and NaN affect only queries that see them */
-                dot7_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
+                dot8_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 in_region[8] = {0};
                     if (finite_v3(k + j0 * k_row + j * k_row, 1, 32, 1)) continue;
@@ -3065,7 +3104,7 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
                     add_seen_v3(32, sum, 64, k + j0 * k_row + j * k_row, 1, score + j * 64, in_region, i1 - i0);
                 }
             } else
-                dot8_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
+                dot9_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
         }
     }
     /* sum = sum */
@@ -3076,7 +3115,7 @@ TARGET_v3 static void softmax_natten_dq_v3(const struct call *call, int64_t task
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_v3(sum, 64, 32, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_v3(sum, 64, 32, i1 - i0, dq + i0 * dq_row, dq_row, 8);
     }
 }
 
@@ -3118,13 +3157,14 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 180224); /* [d: 32, j: 64] */
     float *const v_tile = (float *)(void *)(work + 188416); /* [e: 32, j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64);
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 8);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 32; d++) k_tile[d * 64 + j] = 0;
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64);
+        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 8);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t e = 0; e < 32; e++) v_tile[e * 64 + j] = 0;
     }
@@ -3163,11 +3203,13 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                 const int64_t i1 = min(i0 + 288, i_end);
                 /* score[i][j] = sum over d of q * k_tile */
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                    dout + m * dout_head + i0 * dout_row, dout_row);
+                    dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
                 if (dk) {
                     /* score_2[i][j] = sum over e of dout * v_tile */
                     dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
-                        score_2, q + m * q_head + i0 * q_row, q_row);
+                        score_2, q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                    results = 0;
                 }
                 /* score = exp2(score - saved_0) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3194,7 +3236,7 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                     /* sum[e][j] += sum over i of dout * score */
                     if (__builtin_expect(!finite_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 32),
                         0)) { /* infinity and NaN affect only queries that see them */
-                        dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
+                        dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
                             sum, sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v3 in_region[8] = {0};
@@ -3211,7 +3253,7 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                                 score + i * 64, in_region, j1 - j0);
                         }
                     } else
-                        dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
+                        dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
                             sum, sum_compensation);
                 }
                 if (dk) {
@@ -3241,7 +3283,7 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                     /* sum_2[d][j] += sum over i of q * score_2 */
                     if (__builtin_expect(!finite_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 32),
                         0)) { /* infinity and NaN affect only queries that see them */
-                        dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        dot8_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                             sum_2_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_v3 in_region[8] = {0};
@@ -3258,7 +3300,7 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
                                 in_region, j1 - j0);
                         }
                     } else
-                        dot8_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        dot9_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                             sum_2_compensation);
                 }
             }
@@ -3282,11 +3324,11 @@ TARGET_v3 static void softmax_natten_dk_dv_v3(const struct call *call, int64_t t
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v3(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v3(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 #endif
@@ -3382,19 +3424,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -3405,15 +3447,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -3599,11 +3641,12 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -3615,6 +3658,8 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -3820,11 +3865,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 
 /* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/32);
+        /*width=*/32, result, result_row, /*result_width=*/32, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -3856,15 +3901,22 @@ APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *result, int64_t result_row, int64_t results)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/32, results);
+}
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
@@ -3901,8 +3953,9 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 91136); /* [d: 32, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
@@ -3934,7 +3987,9 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+            dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+                out + i0 * out_row, out_row, results);
+            results = 0;
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
@@ -4016,7 +4071,7 @@ static void softmax_natten_rows_any(const struct call *call, int64_t task, unsig
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -4052,7 +4107,7 @@ APART void softmax_natten_few_begin_any(const struct call *call, int64_t task, c
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_any(query + r0, 64, 32, r1 - r0, query_turned + r0 * 32, 32);
+    transpose_any(query + r0, 64, 32, r1 - r0, query_turned + r0 * 32, 32, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -4365,7 +4420,7 @@ static void softmax_natten_saved_any(const struct call *call, int64_t task, unsi
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 32, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
@@ -4467,11 +4522,11 @@ static void softmax_natten_row_sums_any(const struct call *call, int64_t task, u
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64);
+    transpose_any(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 32; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64);
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -4531,12 +4586,13 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
     float *const dout_tile = (float *)(void *)(work + 172032); /* [e: 32, i: 64] */
     float *const saved_0_tile = (float *)(void *)(work + 180224); /* [i: 64] */
     float *const row_0_tile = (float *)(void *)(work + 180480); /* [i: 64] */
+    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64);
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
     /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -4563,9 +4619,13 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
         for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
             const int64_t j1 = min(j0 + 288, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+            dot7_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row,
+                results);
+            results = 0;
             /* score_2[j][i] = sum over e of v * dout_tile */
-            dot0_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row);
+            dot0_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row,
+                dq + i0 * dq_row, dq_row, results);
+            results = 0;
             /* score = (score_2 + row_0_tile) * (exp2(score - saved_0_tile) * 0.176776695f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any row_0_tile_0 = load_any(row_0_tile + i);
@@ -4591,7 +4651,7 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
             /* sum[d][i] += sum over j of k * score */
             if (__builtin_expect(!finite_any(k + j0 * k_row, k_row, j1 - j0, 32),
                 0)) { /* infinity and NaN affect only queries that see them */
-                dot7_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
+                dot8_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any in_region[16] = {0};
                     if (finite_any(k + j0 * k_row + j * k_row, 1, 32, 1)) continue;
@@ -4606,7 +4666,7 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
                     add_seen_any(32, sum, 64, k + j0 * k_row + j * k_row, 1, score + j * 64, in_region, i1 - i0);
                 }
             } else
-                dot8_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
+                dot9_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, score, sum, sum_compensation);
         }
     }
     /* sum = sum */
@@ -4617,7 +4677,7 @@ static void softmax_natten_dq_any(const struct call *call, int64_t task, unsigne
     }
     if (dq) {
         /* dq = sum, transposed back */
-        transpose_out_any(sum, 64, 32, i1 - i0, dq + i0 * dq_row, dq_row);
+        transpose_out_any(sum, 64, 32, i1 - i0, dq + i0 * dq_row, dq_row, 4);
     }
 }
 
@@ -4659,13 +4719,14 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 180224); /* [d: 32, j: 64] */
     float *const v_tile = (float *)(void *)(work + 188416); /* [e: 32, j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64);
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 4);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 32; d++) k_tile[d * 64 + j] = 0;
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64);
+        transpose_any(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 4);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t e = 0; e < 32; e++) v_tile[e * 64 + j] = 0;
     }
@@ -4704,11 +4765,13 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                 const int64_t i1 = min(i0 + 288, i_end);
                 /* score[i][j] = sum over d of q * k_tile */
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                    dout + m * dout_head + i0 * dout_row, dout_row);
+                    dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
                 if (dk) {
                     /* score_2[i][j] = sum over e of dout * v_tile */
                     dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
-                        score_2, q + m * q_head + i0 * q_row, q_row);
+                        score_2, q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                    results = 0;
                 }
                 /* score = exp2(score - saved_0) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4735,7 +4798,7 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                     /* sum[e][j] += sum over i of dout * score */
                     if (__builtin_expect(!finite_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 32),
                         0)) { /* infinity and NaN affect only queries that see them */
-                        dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
+                        dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
                             sum, sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_any in_region[16] = {0};
@@ -4752,7 +4815,7 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                                 score + i * 64, in_region, j1 - j0);
                         }
                     } else
-                        dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
+                        dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
                             sum, sum_compensation);
                 }
                 if (dk) {
@@ -4782,7 +4845,7 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                     /* sum_2[d][j] += sum over i of q * score_2 */
                     if (__builtin_expect(!finite_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 32),
                         0)) { /* infinity and NaN affect only queries that see them */
-                        dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        dot8_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                             sum_2_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             mask_any in_region[16] = {0};
@@ -4799,7 +4862,7 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
                                 in_region, j1 - j0);
                         }
                     } else
-                        dot8_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        dot9_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                             sum_2_compensation);
                 }
             }
@@ -4823,11 +4886,11 @@ static void softmax_natten_dk_dv_any(const struct call *call, int64_t task, unsi
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_any(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_any(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 

@@ -325,19 +325,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -348,15 +348,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -556,11 +556,12 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -572,6 +573,8 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL, 0);
@@ -751,11 +754,11 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64);
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -787,15 +790,22 @@ TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
@@ -833,8 +843,9 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
@@ -866,8 +877,9 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
             v_row * (int64_t)sizeof(float), j0, j1, work + 197632);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row,
-            v_row);
+        dot0_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -951,7 +963,7 @@ TARGET_v4 static void softmax_ssmax_rows_v4(const struct call *call, int64_t tas
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -997,7 +1009,7 @@ TARGET_v4 APART void softmax_ssmax_few_begin_v4(const struct call *call, int64_t
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1300,7 +1312,7 @@ TARGET_v4 static void softmax_ssmax_saved_v4(const struct call *call, int64_t ta
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
@@ -1404,11 +1416,11 @@ TARGET_v4 static void softmax_ssmax_row_sums_v4(const struct call *call, int64_t
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -1493,11 +1505,11 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+            transpose_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
             /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -1527,7 +1539,7 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                 /* score[j][i] = sum over d of k * q_tile */
                 dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
                 /* score_2[j][i] = sum over e of v * dout_tile */
-                dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
+                dot7_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
                 /* weight = exp2((((score * (factor * 0.125f)) * log((i + query_start) + 1.0f)) * 1.442695f) -
                    saved_0_tile); score_2 = score_2 + r ... */
@@ -1564,7 +1576,7 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                     /* sum[d][i] += sum over j of k * weight_3 */
                     if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(k + b * k_batch + j0 * k_row,
                         k_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                        dot7_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                        dot8_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_v4 in_region[4] = {0};
@@ -1577,7 +1589,7 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
                                 in_region, i1 - i0);
                         }
                     } else
-                        dot8_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                        dot9_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                 }
                 if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -1636,7 +1648,7 @@ TARGET_v4 static void softmax_ssmax_dq_sums1_v4(const struct call *call, int64_t
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v4(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row);
+                transpose_out_v4(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -1687,13 +1699,14 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 16);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     }
@@ -1720,11 +1733,13 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row);
+                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+            results = 0;
             if (dk) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row);
+                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
             }
             /* score = exp2((((score * (factor * 0.125f)) * log((i + query_start) + 1.0f)) * 1.442695f) - saved_0) */
             const float t_0 = (factor_array[m * factor_array_stride_0]) * 0.125f;
@@ -1748,7 +1763,7 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                 /* sum[e][j] += sum over i of dout * score */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
@@ -1761,7 +1776,7 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
             }
             if (dk) {
@@ -1791,7 +1806,7 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                 /* sum_2[d][j] += sum over i of q * score_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v4 in_region[4] = {0};
@@ -1804,7 +1819,7 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot9_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
             }
         }
@@ -1827,11 +1842,11 @@ TARGET_v4 static void softmax_ssmax_dk_dv_v4(const struct call *call, int64_t ta
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v4(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v4(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -1981,19 +1996,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -2004,15 +2019,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -2200,11 +2215,12 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -2216,6 +2232,8 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -2421,11 +2439,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 
 /* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64);
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -2457,15 +2475,22 @@ TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
@@ -2503,8 +2528,9 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
@@ -2536,7 +2562,9 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
             v_row * (int64_t)sizeof(float), j0, j1, work + 197632);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row);
+        dot0_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -2623,7 +2651,7 @@ TARGET_v3 static void softmax_ssmax_rows_v3(const struct call *call, int64_t tas
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -2669,7 +2697,7 @@ TARGET_v3 APART void softmax_ssmax_few_begin_v3(const struct call *call, int64_t
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2972,7 +3000,7 @@ TARGET_v3 static void softmax_ssmax_saved_v3(const struct call *call, int64_t ta
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
@@ -3080,11 +3108,11 @@ TARGET_v3 static void softmax_ssmax_row_sums_v3(const struct call *call, int64_t
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -3169,11 +3197,11 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+            transpose_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
             /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -3203,7 +3231,7 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                 /* score[j][i] = sum over d of k * q_tile */
                 dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
                 /* score_2[j][i] = sum over e of v * dout_tile */
-                dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
+                dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
                 /* weight = exp2((((score * (factor * 0.125f)) * log((i + query_start) + 1.0f)) * 1.442695f) -
                    saved_0_tile); score_2 = score_2 + r ... */
@@ -3240,7 +3268,7 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                     /* sum[d][i] += sum over j of k * weight_3 */
                     if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(k + b * k_batch + j0 * k_row,
                         k_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                        dot7_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                        dot8_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_v3 in_region[8] = {0};
@@ -3253,7 +3281,7 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
                                 in_region, i1 - i0);
                         }
                     } else
-                        dot8_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                        dot9_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                 }
                 if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -3312,7 +3340,7 @@ TARGET_v3 static void softmax_ssmax_dq_sums1_v3(const struct call *call, int64_t
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v3(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row);
+                transpose_out_v3(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -3363,13 +3391,14 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 8);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 8);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     }
@@ -3396,11 +3425,13 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row);
+                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+            results = 0;
             if (dk) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row);
+                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
             }
             /* score = exp2((((score * (factor * 0.125f)) * log((i + query_start) + 1.0f)) * 1.442695f) - saved_0) */
             const float t_0 = (factor_array[m * factor_array_stride_0]) * 0.125f;
@@ -3424,7 +3455,7 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                 /* sum[e][j] += sum over i of dout * score */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
@@ -3437,7 +3468,7 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
             }
             if (dk) {
@@ -3467,7 +3498,7 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                 /* sum_2[d][j] += sum over i of q * score_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_v3 in_region[8] = {0};
@@ -3480,7 +3511,7 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot9_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
             }
         }
@@ -3503,11 +3534,11 @@ TARGET_v3 static void softmax_ssmax_dk_dv_v3(const struct call *call, int64_t ta
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v3(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v3(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -3643,19 +3674,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -3666,15 +3697,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -3860,11 +3891,12 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -3876,6 +3908,8 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -4081,11 +4115,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 
 /* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64);
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -4117,15 +4151,22 @@ APART void dot6_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
@@ -4163,8 +4204,9 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
     const int64_t out_row = call->p.out.row;
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 107520); /* [d: 64, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
@@ -4196,8 +4238,9 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
         const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
             v_row * (int64_t)sizeof(float), j0, j1, work + 197632);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row,
-            v_row);
+        dot0_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -4286,7 +4329,7 @@ static void softmax_ssmax_rows_any(const struct call *call, int64_t task, unsign
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -4332,7 +4375,7 @@ APART void softmax_ssmax_few_begin_any(const struct call *call, int64_t task, co
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
+    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -4633,7 +4676,7 @@ static void softmax_ssmax_saved_any(const struct call *call, int64_t task, unsig
     float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q_tile = (float *)(void *)(work + 74752); /* [d: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * (((factor * 0.125f) * log((i + query_start) + 1.0f)) * 1.442695f) */
@@ -4742,11 +4785,11 @@ static void softmax_ssmax_row_sums_any(const struct call *call, int64_t task, un
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 16640); /* [e: 64, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64);
+    transpose_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 64; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -4831,11 +4874,11 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
+            transpose_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64);
+            transpose_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 64 + i] = 0;
             /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -4865,7 +4908,7 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                 /* score[j][i] = sum over d of k * q_tile */
                 dot6_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
                 /* score_2[j][i] = sum over e of v * dout_tile */
-                dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
+                dot7_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
                 /* weight = exp2((((score * (factor * 0.125f)) * log((i + query_start) + 1.0f)) * 1.442695f) -
                    saved_0_tile); score_2 = score_2 + r ... */
@@ -4903,7 +4946,7 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                     /* sum[d][i] += sum over j of k * weight_3 */
                     if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(k + b * k_batch + j0 * k_row,
                         k_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                        dot7_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                        dot8_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             mask_any in_region[16] = {0};
@@ -4916,7 +4959,7 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
                                 in_region, i1 - i0);
                         }
                     } else
-                        dot8_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                        dot9_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                             sum_compensation);
                 }
                 if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -4975,7 +5018,7 @@ static void softmax_ssmax_dq_sums1_any(const struct call *call, int64_t task, un
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_any(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row);
+                transpose_out_any(sum, 64, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -5026,13 +5069,14 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
     const int64_t dv_row = call->p.dv.row;
     float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 64] */
     float *const v_tile = (float *)(void *)(work + 229376); /* [e: 64, j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64, 4);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64);
+        transpose_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 64, 4);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t e = 0; e < 64; e++) v_tile[e * 64 + j] = 0;
     }
@@ -5059,11 +5103,13 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
             const int64_t i1 = min(i0 + 288, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row);
+                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+            results = 0;
             if (dk) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row);
+                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
             }
             /* score = exp2((((score * (factor * 0.125f)) * log((i + query_start) + 1.0f)) * 1.442695f) - saved_0) */
             const float t_0 = (factor_array[m * factor_array_stride_0]) * 0.125f;
@@ -5088,7 +5134,7 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                 /* sum[e][j] += sum over i of dout * score */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
@@ -5101,7 +5147,7 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                             score + i * 64, in_region, j1 - j0);
                     }
                 } else
-                    dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                         sum_compensation);
             }
             if (dk) {
@@ -5131,7 +5177,7 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                 /* sum_2[d][j] += sum over i of q * score_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
                     i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot7_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot8_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         mask_any in_region[16] = {0};
@@ -5144,7 +5190,7 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
                             in_region, j1 - j0);
                     }
                 } else
-                    dot8_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    dot9_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                         sum_2_compensation);
             }
         }
@@ -5167,11 +5213,11 @@ static void softmax_ssmax_dk_dv_any(const struct call *call, int64_t task, unsig
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_any(sum_2, 64, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_any(sum, 64, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 

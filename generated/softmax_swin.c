@@ -299,19 +299,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -322,15 +322,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -490,11 +490,12 @@ TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -506,6 +507,8 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL, 0);
@@ -646,11 +649,11 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/32);
+        /*width=*/32, result, result_row, /*result_width=*/32, results);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -671,9 +674,16 @@ TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/32, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(/*vectors=*/4, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
@@ -714,8 +724,9 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 33792); /* [d: 32, i: 64] */
     float *const table_at = (float *)(void *)(work + 41984); /* [j: 64, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
@@ -740,7 +751,9 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4(old_max + i, load_v4(row_max + i));
@@ -816,7 +829,7 @@ TARGET_v4 static void softmax_swin_rows_v4(const struct call *call, int64_t task
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v4(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v4(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row, 16);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -852,7 +865,7 @@ TARGET_v4 APART void softmax_swin_few_begin_v4(const struct call *call, int64_t 
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v4(query + r0, 64, 32, r1 - r0, query_turned + r0 * 32, 32);
+    transpose_v4(query + r0, 64, 32, r1 - r0, query_turned + r0 * 32, 32, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -1156,7 +1169,7 @@ TARGET_v4 static void softmax_swin_saved_v4(const struct call *call, int64_t tas
     float *const q_tile = (float *)(void *)(work + 17408); /* [d: 32, i: 64] */
     float *const table_at = (float *)(void *)(work + 25600); /* [j: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
@@ -1259,11 +1272,11 @@ TARGET_v4 static void softmax_swin_row_sums_v4(const struct call *call, int64_t 
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64);
+    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 32; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64);
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 16);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
         for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -1356,11 +1369,11 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+            transpose_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64);
+            transpose_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
             /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -1393,7 +1406,7 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                 /* score[j][i] = sum over d of k * q_tile */
                 dot4_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
                 /* score_2[j][i] = sum over e of v * dout_tile */
-                dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
+                dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at = table_array, at computed subscripts */
                 int64_t part_0[64];
@@ -1426,7 +1439,7 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k * weight_3 */
-                    dot5_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                    dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                         sum_compensation);
                 }
                 if (partial_0) {
@@ -1502,7 +1515,7 @@ TARGET_v4 static void softmax_swin_dq_sums1_v4(const struct call *call, int64_t 
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v4(sum, 64, 32, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row);
+                transpose_out_v4(sum, 64, 32, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -1557,13 +1570,14 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
     float *const k_tile = (float *)(void *)(work + 65536); /* [d: 32, j: 64] */
     float *const v_tile = (float *)(void *)(work + 73728); /* [e: 32, j: 64] */
     float *const table_at = (float *)(void *)(work + 81920); /* [i: 64, j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64);
+    transpose_v4(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 16);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
         for (int64_t d = 0; d < 32; d++) k_tile[d * 64 + j] = 0;
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64);
+        transpose_v4(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t e = 0; e < 32; e++) v_tile[e * 64 + j] = 0;
     }
@@ -1589,11 +1603,13 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
             const int64_t i1 = min(i0 + 64, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row);
+                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+            results = 0;
             if (dk) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
                 dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row);
+                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
             }
             /* table_at = table_array, at computed subscripts */
             int64_t part_0[64];
@@ -1617,7 +1633,7 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                dot5_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                dot6_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                     sum_compensation);
             }
             if (dk) {
@@ -1631,7 +1647,7 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
                     }
                 }
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                dot5_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                dot6_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                     sum_2_compensation);
             }
         }
@@ -1654,11 +1670,11 @@ TARGET_v4 static void softmax_swin_dk_dv_v4(const struct call *call, int64_t tas
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v4(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row, 16);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v4(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v4(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row, 16);
     }
 }
 
@@ -1818,19 +1834,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -1841,15 +1857,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -1997,11 +2013,12 @@ TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t row
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -2013,6 +2030,8 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -2179,11 +2198,11 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 
 /* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/32);
+        /*width=*/32, result, result_row, /*result_width=*/32, results);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -2204,9 +2223,16 @@ TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, int64_
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/32, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
@@ -2247,8 +2273,9 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 33792); /* [d: 32, i: 64] */
     float *const table_at = (float *)(void *)(work + 41984); /* [j: 64, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
@@ -2273,7 +2300,9 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             store_v3(old_max + i, load_v3(row_max + i));
@@ -2349,7 +2378,7 @@ TARGET_v3 static void softmax_swin_rows_v3(const struct call *call, int64_t task
         }
     }
     /* out = sum, transposed back */
-    transpose_out_v3(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_v3(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row, 8);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -2385,7 +2414,7 @@ TARGET_v3 APART void softmax_swin_few_begin_v3(const struct call *call, int64_t 
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_v3(query + r0, 64, 32, r1 - r0, query_turned + r0 * 32, 32);
+    transpose_v3(query + r0, 64, 32, r1 - r0, query_turned + r0 * 32, 32, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -2689,7 +2718,7 @@ TARGET_v3 static void softmax_swin_saved_v3(const struct call *call, int64_t tas
     float *const q_tile = (float *)(void *)(work + 17408); /* [d: 32, i: 64] */
     float *const table_at = (float *)(void *)(work + 25600); /* [j: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
@@ -2792,11 +2821,11 @@ TARGET_v3 static void softmax_swin_row_sums_v3(const struct call *call, int64_t 
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64);
+    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 32; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64);
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 8);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
         for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -2892,11 +2921,11 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+            transpose_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64);
+            transpose_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
             /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -2929,7 +2958,7 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                 /* score[j][i] = sum over d of k * q_tile */
                 dot4_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
                 /* score_2[j][i] = sum over e of v * dout_tile */
-                dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
+                dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at = table_array, at computed subscripts */
                 int64_t part_0[64];
@@ -2962,7 +2991,7 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k * weight_3 */
-                    dot5_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                    dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                         sum_compensation);
                 }
                 if (partial_0) {
@@ -3038,7 +3067,7 @@ TARGET_v3 static void softmax_swin_dq_sums1_v3(const struct call *call, int64_t 
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_v3(sum, 64, 32, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row);
+                transpose_out_v3(sum, 64, 32, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -3093,13 +3122,14 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
     float *const k_tile = (float *)(void *)(work + 65536); /* [d: 32, j: 64] */
     float *const v_tile = (float *)(void *)(work + 73728); /* [e: 32, j: 64] */
     float *const table_at = (float *)(void *)(work + 81920); /* [i: 64, j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64);
+    transpose_v3(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 8);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
         for (int64_t d = 0; d < 32; d++) k_tile[d * 64 + j] = 0;
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64);
+        transpose_v3(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 8);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t e = 0; e < 32; e++) v_tile[e * 64 + j] = 0;
     }
@@ -3125,11 +3155,13 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
             const int64_t i1 = min(i0 + 64, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row);
+                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+            results = 0;
             if (dk) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
                 dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row);
+                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
             }
             /* table_at = table_array, at computed subscripts */
             int64_t part_0[64];
@@ -3153,7 +3185,7 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                dot5_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                dot6_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                     sum_compensation);
             }
             if (dk) {
@@ -3167,7 +3199,7 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
                     }
                 }
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                dot5_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                dot6_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                     sum_2_compensation);
             }
         }
@@ -3190,11 +3222,11 @@ TARGET_v3 static void softmax_swin_dk_dv_v3(const struct call *call, int64_t tas
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_v3(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row, 8);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_v3(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_v3(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row, 8);
     }
 }
 
@@ -3346,19 +3378,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -3369,15 +3401,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 /* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
    the next call adds. */
@@ -3524,11 +3556,12 @@ INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const 
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -3540,6 +3573,8 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f, left ? left + r * c_row : NULL);
@@ -3706,11 +3741,11 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 
 /* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/32);
+        /*width=*/32, result, result_row, /*result_width=*/32, results);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -3731,9 +3766,16 @@ APART void dot4_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, 
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0);
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot5_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/32, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/32, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
@@ -3774,8 +3816,9 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
     float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
     float *const q_tile = (float *)(void *)(work + 33792); /* [d: 32, i: 64] */
     float *const table_at = (float *)(void *)(work + 41984); /* [j: 64, i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
@@ -3800,7 +3843,9 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* score[j][i] = sum over d of k * q_tile */
-        dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+        dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             store_any(old_max + i, load_any(row_max + i));
@@ -3876,7 +3921,7 @@ static void softmax_swin_rows_any(const struct call *call, int64_t task, unsigne
         }
     }
     /* out = sum, transposed back */
-    transpose_out_any(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row);
+    transpose_out_any(sum, 64, 32, i1 - i0, out + i0 * out_row, out_row, 4);
     if (saved_0) {
         /* saved_0 = row_sum */
         for (int64_t i = 0; i < i1 - i0; i++)
@@ -3911,7 +3956,7 @@ APART void softmax_swin_few_begin_any(const struct call *call, int64_t task, con
         }
     }
     /* query_turned = query, with zeros beyond the last row */
-    transpose_any(query + r0, 64, 32, r1 - r0, query_turned + r0 * 32, 32);
+    transpose_any(query + r0, 64, 32, r1 - r0, query_turned + r0 * 32, 32, 64);
 }
 
 /* Initialises the states: they contain no keys yet. */
@@ -4213,7 +4258,7 @@ static void softmax_swin_saved_any(const struct call *call, int64_t task, unsign
     float *const q_tile = (float *)(void *)(work + 17408); /* [d: 32, i: 64] */
     float *const table_at = (float *)(void *)(work + 25600); /* [j: 64, i: 64] */
     /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+    transpose_any(q + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
     /* q_tile = q_tile * 0.25503486f */
@@ -4316,11 +4361,11 @@ static void softmax_swin_row_sums_any(const struct call *call, int64_t task, uns
     float *const out_tile = (float *)(void *)(work + 256); /* [e: 32, i: 64] */
     float *const dout_tile = (float *)(void *)(work + 8448); /* [e: 32, i: 64] */
     /* out_tile = out, with zeros beyond the last row */
-    transpose_any(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64);
+    transpose_any(out + i0 * out_row, out_row, i1 - i0, 32, out_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 32; e++) out_tile[e * 64 + i] = 0;
     /* dout_tile = dout, with zeros beyond the last row */
-    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64);
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 4);
     for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
         for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
     /* result = 0.0f */
@@ -4416,11 +4461,11 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
             63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64);
+            transpose_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 32, q_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 32; d++) q_tile[d * 64 + i] = 0;
             /* dout_tile = dout, with zeros beyond the last row */
-            transpose_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64);
+            transpose_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 32, dout_tile, 64, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t e = 0; e < 32; e++) dout_tile[e * 64 + i] = 0;
             /* saved_0_tile = saved_0, with zeros beyond the last row */
@@ -4454,7 +4499,7 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                 /* score[j][i] = sum over d of k * q_tile */
                 dot4_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
                 /* score_2[j][i] = sum over e of v * dout_tile */
-                dot0_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
+                dot5_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
                     k + b * k_batch + j0 * k_row, k_row);
                 /* table_at = table_array, at computed subscripts */
                 int64_t part_0[64];
@@ -4487,7 +4532,7 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
                 }
                 if (dq) {
                     /* sum[d][i] += sum over j of k * weight_3 */
-                    dot5_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                    dot6_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
                         sum_compensation);
                 }
                 if (partial_0) {
@@ -4564,7 +4609,7 @@ static void softmax_swin_dq_sums1_any(const struct call *call, int64_t task, uns
             }
             if (dq) {
                 /* dq = sum, transposed back */
-                transpose_out_any(sum, 64, 32, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row);
+                transpose_out_any(sum, 64, 32, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
             }
         }
     }
@@ -4619,13 +4664,14 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
     float *const k_tile = (float *)(void *)(work + 65536); /* [d: 32, j: 64] */
     float *const v_tile = (float *)(void *)(work + 73728); /* [e: 32, j: 64] */
     float *const table_at = (float *)(void *)(work + 81920); /* [i: 64, j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
     /* k_tile = k, with zeros beyond the last row */
-    transpose_any(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64);
+    transpose_any(k + j0 * k_row, k_row, j1 - j0, 32, k_tile, 64, 4);
     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
         for (int64_t d = 0; d < 32; d++) k_tile[d * 64 + j] = 0;
     if (dk) {
         /* v_tile = v, with zeros beyond the last row */
-        transpose_any(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64);
+        transpose_any(v + j0 * v_row, v_row, j1 - j0, 32, v_tile, 64, 4);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t e = 0; e < 32; e++) v_tile[e * 64 + j] = 0;
     }
@@ -4651,11 +4697,13 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
             const int64_t i1 = min(i0 + 64, i_end);
             /* score[i][j] = sum over d of q * k_tile */
             dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row);
+                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+            results = 0;
             if (dk) {
                 /* score_2[i][j] = sum over e of dout * v_tile */
                 dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row);
+                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
             }
             /* table_at = table_array, at computed subscripts */
             int64_t part_0[64];
@@ -4679,7 +4727,7 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
             }
             if (dv) {
                 /* sum[e][j] += sum over i of dout * score */
-                dot5_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                dot6_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
                     sum_compensation);
             }
             if (dk) {
@@ -4693,7 +4741,7 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
                     }
                 }
                 /* sum_2[d][j] += sum over i of q * score_2 */
-                dot5_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                dot6_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
                     sum_2_compensation);
             }
         }
@@ -4716,11 +4764,11 @@ static void softmax_swin_dk_dv_any(const struct call *call, int64_t task, unsign
     }
     if (dk) {
         /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row);
+        transpose_out_any(sum_2, 64, 32, j1 - j0, dk + j0 * dk_row, dk_row, 4);
     }
     if (dv) {
         /* dv = sum, transposed back */
-        transpose_out_any(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row);
+        transpose_out_any(sum, 64, 32, j1 - j0, dv + j0 * dv_row, dv_row, 4);
     }
 }
 

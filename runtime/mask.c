@@ -8,27 +8,41 @@ static const uint64_t kind_of_table = UINT64_C(0x6174746e00000000) | ATTN_TILE_R
 
 typedef uint8_t flags_of_tile __attribute__((vector_size(16))); /* every processor has vectors of this size */
 
-static uint8_t tile_of_contiguous_rows(const uint8_t *flag, int64_t rows, int64_t columns, int64_t row)
+/* Returns whether any byte of the vector is 0. */
+static int has_zero(flags_of_tile x)
+{
+    uint64_t words[2];
+    const flags_of_tile zeros = (flags_of_tile)(x == 0);
+    memcpy(words, &zeros, sizeof words);
+    return (words[0] | words[1]) != 0;
+}
+
+/* Returns the byte of a tile whose columns are contiguous. First it takes OR and AND of all flags, and it compares
+   flags with 0 only in a tile in which these differ. */
+static inline uint8_t tile_of_contiguous_rows(const uint8_t *flag, int64_t rows, const int64_t columns, int64_t row)
 {
     enum { WIDTH = sizeof(flags_of_tile) };
-    flags_of_tile some = {0}, some_not = {0};
+    flags_of_tile any = {0}, every = any - 1;
     const int64_t whole = columns - columns % WIDTH;
-    for (int64_t r = 0; r < rows; r++, flag += row) {
+    for (int64_t r = 0; r < rows; r++) {
         for (int64_t x = 0; x < whole; x += WIDTH) {
             flags_of_tile part;
-            memcpy(&part, flag + x, sizeof part);
-            some |= part;
-            some_not |= (flags_of_tile)(part == 0);
+            memcpy(&part, flag + r * row + x, sizeof part);
+            any |= part;
+            every &= part;
         }
         for (int64_t x = whole; x < columns; x++) {
-            some[0] |= flag[x];
-            some_not[0] |= (uint8_t)!flag[x];
+            any[0] |= flag[r * row + x];
+            every[0] &= flag[r * row + x];
         }
     }
-    uint64_t of_some[2], of_not[2];
-    memcpy(of_some, &some, sizeof some);
-    memcpy(of_not, &some_not, sizeof some_not);
-    return (uint8_t)((of_some[0] | of_some[1] ? ATTN_TILE_SOME : 0) | (of_not[0] | of_not[1] ? ATTN_TILE_SOME_NOT : 0));
+    if (!has_zero(every)) return rows ? ATTN_TILE_SOME : 0;
+    uint64_t words[2];
+    memcpy(words, &any, sizeof any);
+    if ((words[0] | words[1]) == 0) return ATTN_TILE_SOME_NOT;
+    for (int64_t r = 0; r < rows; r++)
+        if (memchr(flag + r * row, 0, (size_t)columns)) return ATTN_TILE_SOME | ATTN_TILE_SOME_NOT;
+    return ATTN_TILE_SOME;
 }
 
 static uint8_t tile_of_rows(const uint8_t *flag, int64_t rows, int64_t columns, int64_t row, int64_t column)
@@ -47,8 +61,12 @@ void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int
         const int64_t width = columns - x < ATTN_TILE_COLUMNS ? columns - x : ATTN_TILE_COLUMNS;
         for (int64_t r = 0; r < rows && columns - x > AHEAD; r++)
             __builtin_prefetch(mask + r * row + (x + AHEAD) * column);
-        *tile++ = column == 1 ? tile_of_contiguous_rows(mask + x, rows, width, row)
-                              : tile_of_rows(mask + x * column, rows, width, row, column);
+        if (column != 1)
+            *tile++ = tile_of_rows(mask + x * column, rows, width, row, column);
+        else if (width == ATTN_TILE_COLUMNS)
+            *tile++ = tile_of_contiguous_rows(mask + x, rows, ATTN_TILE_COLUMNS, row);
+        else
+            *tile++ = tile_of_contiguous_rows(mask + x, rows, width, row);
     }
 }
 

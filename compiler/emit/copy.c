@@ -40,6 +40,13 @@ static const char *padded_end(struct emitter *x, int lane)
     return arena_printf(x->m->arena, "%s%sround_up(%s, %d)", zero ? "" : first, zero ? "" : " + ", range, x->lanes);
 }
 
+/* Returns how many rows of `axis` a transposition prefetches early. If the next tile of this thread is unknown, it
+   prefetches the next rows of the current tile. */
+static int prefetched_rows(const struct emitter *x, int axis)
+{
+    return x->from_last[axis] && !x->block[axis] ? x->lanes : PREFETCH_ROWS;
+}
+
 /* Prints a copy that transposes, because the last axes of the arrays differ. Returns false if the copy is of another
    kind. If `pads`, zeros fill the last vector of each row. */
 static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool pads)
@@ -56,13 +63,14 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     if (!both || strcmp(emit_step(x, from, column), "1") != 0 || strcmp(emit_step(x, to, row), "1") != 0) return false;
     const bool out = x->l->array[to->of].kind == ARRAY_OUTPUT;
     const char *rows = emit_range(x, row), *to_row = emit_step(x, to, column), *name = x->m->axis[row].name;
-    emit_line(x, "transpose%s%s_%s(%s, %s, %s, %s, %s, %s);",
+    emit_line(x, "transpose%s%s_%s(%s, %s, %s, %s, %s, %s, %d);",
               widens    ? "_widened"
               : narrows ? "_narrowed"
               : out     ? "_out"
                         : "",
               emit_type_suffix(x->m, x->l->array[from->of].dtype), x->suffix, emit_corner(x, s, from),
-              emit_step(x, from, row), rows, emit_range(x, column), emit_corner(x, s, to), to_row);
+              emit_step(x, from, row), rows, emit_range(x, column), emit_corner(x, s, to), to_row,
+              prefetched_rows(x, out || narrows ? column : row));
     if (!pads) return true;
     emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)", name, emit_end(x, row), name, padded_end(x, row), name);
     const char *other = x->m->axis[column].name;

@@ -31,6 +31,7 @@ static struct phase phase(struct emitter *x, const struct chain *heads, const st
         int axis = iterations.loop[k]->axis;
         x->cut[axis] = axis_is_whole(&x->m->axis[axis]);
         if (x->m->axis[axis].source == SIZE_MEMBERS) x->task_axis[axis] = true;
+        x->from_last[axis] = task_from_last(x, iterations.loop[k]);
     }
     bool of_chunks = axis_is_chunks(&x->m->axis[loop->axis]);
     x->in_window = !of_chunks;
@@ -51,6 +52,7 @@ static struct phase phase(struct emitter *x, const struct chain *heads, const st
     text_free(body);
     memset(x->cut, 0, sizeof x->cut);
     memcpy(x->task_axis, outer, sizeof outer);
+    for (int k = 0; k < iterations.loops; k++) x->from_last[iterations.loop[k]->axis] = false;
     return (struct phase){function_name, of_chunks ? NULL : chain_iterations(x, &iterations), of_chunks};
 }
 
@@ -296,6 +298,7 @@ void emit_tasks(struct emitter *x, struct text *out)
         x->task_axis[heads.loop[k]->axis] = heads.loop[k]->step == 1;
         x->stride[heads.loop[k]->axis] = stmt_stride(heads.loop[k]);
         x->block[heads.loop[k]->axis] = heads.loop[k]->block;
+        x->from_last[heads.loop[k]->axis] = task_from_last(x, heads.loop[k]);
     }
     x->phases = emit_in_phases(x->l);
     if (x->phases) {
@@ -305,7 +308,13 @@ void emit_tasks(struct emitter *x, struct text *out)
     struct text *body = task_text(x);
     x->out = body;
     x->indent = 4;
+    x->result = emit_prefetched_result(x, heads.body);
+    if (x->result)
+        emit_line(x, "int64_t results = %s; /* rows of %s to prefetch during the first product */",
+                  emit_range(x, ref_axis(&x->result->operand[0], x->result->operand[0].rank - 1)),
+                  emit_array(x, &x->result->assign[0].to));
     emit_statements(x, heads.body);
+    x->result = NULL;
     struct template_names t = {.arena = x->m->arena};
     template_set(
         &t, "WHAT",

@@ -52,8 +52,10 @@ struct faded {
     int queries;
 };
 
-/* The state of the printer for one compilation. */
 enum { MAX_KEPT_PARTS = 8 };
+enum { PREFETCH_ROWS = 64 }; /* products prefetch so many rows early, which hides the latency of memory */
+
+/* The state of the printer for one compilation. */
 struct emitter {
     const struct compilation *c;
     const struct kernel_arrays *arrays;
@@ -71,10 +73,12 @@ struct emitter {
     int64_t fetched_lanes; /* the largest number of lanes of a dot_fetched product */
     struct text *out;
     int indent, temporaries;
-    struct faded faded;       /* the test of the current loop over tiles; its dot is NULL if there is none */
-    bool task_axis[MAX_AXES]; /* axes with a fixed index in a task, such as b; pointers to arrays include that index */
-    int64_t stride[MAX_AXES]; /* distance between neighbouring indices in the current range; 0 means 1 */
-    bool block[MAX_AXES];     /* axes whose current range is a block, which inner loops divide into tiles */
+    const struct stmt *result; /* the COPY whose rows the task's first product prefetches, or NULL */
+    struct faded faded;        /* the test of the current loop over tiles; its dot is NULL if there is none */
+    bool task_axis[MAX_AXES];  /* axes with a fixed index in a task, such as b; pointers to arrays include that index */
+    int64_t stride[MAX_AXES];  /* distance between neighbouring indices in the current range; 0 means 1 */
+    bool block[MAX_AXES];      /* axes whose current range is a block, which inner loops divide into tiles */
+    bool from_last[MAX_AXES];  /* axes whose tiles are tasks, the last tile first */
     /* true if the code that is printed now runs only if the last axis of its array is contiguous */
     bool contiguous;
     bool cut[MAX_AXES]; /* constant axes whose current range is only a part of the axis: f0 <= f < f1 */
@@ -222,6 +226,8 @@ struct product_argument {
 /* Prints a call of the function for this product (product_function.c). Constant arguments are not passed, because
    the function's body has them. */
 void emit_product_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments);
+/* Returns the COPY at the end of a task whose rows a product in a loop of the task can prefetch, or NULL. */
+const struct stmt *emit_prefetched_result(struct emitter *x, const struct stmt *task);
 /* For matrix units (matrix.c):
    - emit_matrix_dot prints a DOT.
    - emit_matrix_across prints a DOT that adds to shared sums.

@@ -27,7 +27,7 @@ static const char *lanes_of(struct emitter *x, const struct ref *to)
     return arena_printf(x->m->arena, "round_up(%s, %d)", emit_range(x, axis), x->lanes);
 }
 
-enum { MAX_ARGUMENTS = 20 };
+enum { MAX_ARGUMENTS = 24 };
 
 /* Returns C for the stride of pairs along `axis`, in elements. The product sums over axis `over`. */
 static const char *pair_stride(struct emitter *x, const struct ref *r, int axis, int over)
@@ -239,6 +239,49 @@ static const struct stmt *next_over_rows(const struct emitter *x, const struct s
     return NULL;
 }
 
+/* Returns whether both operands of a product are contiguous along its sum. */
+static bool is_along(const struct emitter *x, const struct stmt *s)
+{
+    const struct ref *const lane = &s->operand[1];
+    return x->l->array[lane->of].kind != ARRAY_TILE && ref_axis(lane, lane->rank - 1) == s->axis;
+}
+
+/* Returns whether emit_dot prints the product as a dot_fetched product. */
+static bool is_fetched(const struct emitter *x, const struct stmt *s)
+{
+    const struct array *const lane = &x->l->array[s->operand[1].of];
+    const bool adds = s->assign[0].fold == FOLD_SUM && s->operands != 3 && !s->assign[0].compensation;
+    return x->c->program.few && adds && lane->kind == ARRAY_INPUT && !lane->sums;
+}
+
+/* Returns whether emit_dot prints the product as a dot_ahead product. */
+static bool is_ahead(struct emitter *x, const struct stmt *s)
+{
+    const struct array *const lane = &x->l->array[s->operand[1].of];
+    return !s->where && !lane->paired && !lane->matrix && !is_along(x, s) && !is_fetched(x, s) && rows_of_caller(x, s);
+}
+
+static bool has_ahead(struct emitter *x, const struct stmt *list)
+{
+    for (const struct stmt *s = list; s; s = s->next)
+        if ((s->op == LOOPS_FOR && has_ahead(x, s->body)) || (s->op == LOOPS_DOT && is_ahead(x, s))) return true;
+    return false;
+}
+
+const struct stmt *emit_prefetched_result(struct emitter *x, const struct stmt *task)
+{
+    for (const struct stmt *s = task; s; s = s->next) {
+        if (s->op != LOOPS_COPY || s->rank != 2) continue;
+        const struct ref *const to = &s->assign[0].to;
+        const struct array *const a = &x->l->array[to->of];
+        const int row = ref_axis(&s->operand[0], s->operand[0].rank - 1), column = ref_axis(to, to->rank - 1);
+        if (a->kind == ARRAY_OUTPUT && a->dtype == dtype_of_sums(x->m->dtype) && row >= 0 && x->from_last[row] &&
+            !x->block[row] && column >= 0 && x->m->axis[column].source == SIZE_CONSTANT && has_ahead(x, task))
+            return s;
+    }
+    return NULL;
+}
+
 /* Prints a product whose rows are tokens. The rows are prefetched. */
 static void emit_ahead(struct emitter *x, const struct stmt *s, const struct product_argument *argument, int arguments)
 {
@@ -251,7 +294,17 @@ static void emit_ahead(struct emitter *x, const struct stmt *s, const struct pro
     all[arguments++] = (struct product_argument){"next_row", size, r ? emit_step(x, r, next->axis) : "0"};
     all[arguments++] = (struct product_argument){
         "width", size, r ? arena_printf(x->m->arena, "%lld", (long long)x->m->axis[next->axes[0]].extent) : "0"};
+    const struct ref *const to = x->result ? &x->result->assign[0].to : NULL;
+    const int row = to ? ref_axis(&x->result->operand[0], x->result->operand[0].rank - 1) : 0;
+    all[arguments++] = (struct product_argument){"result", argument[6].type,
+                                                 to ? emit_corner(x, x->result, to) : "NULL"};
+    all[arguments++] = (struct product_argument){"result_row", size, to ? emit_step(x, to, row) : "0"};
+    all[arguments++] = (struct product_argument){
+        "result_width", size,
+        to ? arena_printf(x->m->arena, "%lld", (long long)x->m->axis[ref_axis(to, to->rank - 1)].extent) : "0"};
+    all[arguments++] = (struct product_argument){"results", size, to ? "results" : "0"};
     emit_call(x, "dot_ahead", all, arguments);
+    if (to) emit_line(x, "results = 0;");
 }
 
 /* Prints the start of a condition: a product with one query has its rows in the lanes, because most lanes of its tile
@@ -306,15 +359,14 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", turn);
         return;
     }
-    if (x->l->array[lane->of].kind != ARRAY_TILE && ref_axis(lane, lane->rank - 1) == s->axis) {
+    if (is_along(x, s)) {
         emit_along(x, s);
         return;
     }
     const int update = s->assign[0].compensation ? 3 : factor ? 2 : add;
     struct ref compensation = *to;
     compensation.of = s->assign[0].compensation - 1;
-    const bool fetched = x->c->program.few && update == 1 && x->l->array[lane->of].kind == ARRAY_INPUT &&
-                         !x->l->array[lane->of].sums;
+    const bool fetched = is_fetched(x, s);
     if (fetched && emit_most_lanes(x, to) > x->fetched_lanes) x->fetched_lanes = emit_most_lanes(x, to);
     const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
                *stored = arena_printf(arena, "const %s *", emit_stored(x->l->array[lane->of].dtype)),
@@ -350,7 +402,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     }
     if (s->where && (across || x->m->axis[s->axes[0]].source == SIZE_ROWS))
         emit_across_region(x, s, argument, arguments, fetched);
-    else if (!s->where && !paired && !fetched && rows_of_caller(x, s))
+    else if (is_ahead(x, s))
         emit_ahead(x, s, argument, arguments);
     else if (!s->where) {
         emit_first_lane(x, s);

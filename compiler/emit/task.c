@@ -238,6 +238,11 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
     }
 }
 
+bool task_from_last(const struct emitter *x, const struct stmt *loop)
+{
+    return loop->step > 1 && !loop->apart && !loop->ordered && emit_tiled(x, loop->axis);
+}
+
 /* Declares the current range of a loop over tiles, from the iteration number `number`. Returns C for the number of
    iterations. */
 static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop, const char *number, struct text *out)
@@ -245,7 +250,7 @@ static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop,
     const char *const axis = x->m->axis[loop->axis].name, *const size = emit_size(x->m, loop->axis);
     struct arena *const arena = x->m->arena;
     struct template_names t = {.arena = arena};
-    const bool counted = loop->apart || loop->ordered || emit_tiled(x, loop->axis);
+    const bool from_last = task_from_last(x, loop), counted = loop->apart || loop->ordered || from_last;
     template_set(&t, "SIZE", size);
     template_set(&t, "NUMBER", number);
     template_set(&t, "FROM", arena_printf(arena, "%s0", axis));
@@ -258,7 +263,7 @@ static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop,
     task_piece(&t,
                loop->apart     ? "TILE_OF_RESIDUE"
                : loop->ordered ? "TILE_IN_ORDER"
-               : counted       ? "TILE_FROM_LAST"
+               : from_last     ? "TILE_FROM_LAST"
                                : "RANGE",
                out);
     return counted ? "tiles" : size;

@@ -28,6 +28,8 @@ void task_piece(const struct template_names *names, const char *piece, struct te
 const char *task_indented(struct arena *arena, const struct text *lines, int deeper);
 /* Returns C for the address of the task's head in a state. `state` is "kept" or "folded", a member of struct call. */
 const char *task_kept(const struct emitter *x, const char *state);
+/* Returns whether the iterations of a parallel loop are tiles, the last tile first. */
+bool task_from_last(const struct emitter *x, const struct stmt *loop);
 /* Prints a function. `head` has its name and parameters. x->out has its body. The function declares the sizes,
    indices and pointers that the body uses. Its parameter `task` gives the indices of `heads`, and `iteration` gives
    the indices of `iterations`. */

@@ -90,7 +90,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "MATRIX_UNITS", target_has(target, TARGET_MATRIX_UNITS));
     template_set_number(x, "AVX", target->takes_roots);
     set_constants(x, f64, dq);
-    template_set_number(x, "AHEAD", 64); /* This distance is enough to hide the latency of memory. */
+    template_set_number(x, "AHEAD", PREFETCH_ROWS);
     template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
     template_set_number(x, "ROOMY", is_roomy(target));
     template_set_number(x, "NEAR", 4 - target->near); /* the last argument of __builtin_prefetch */

@@ -53,7 +53,7 @@ static void TYPE_NAME(rows_of)(void)
             if (got != wanted[r][k] || element_T(rows + r * step, k) != got) CU_FAIL("a stored element");
         }
     CU_ASSERT(finite_stored_T(rows, step, COUNT, ROW));
-    transpose_widened_T(rows, step, COUNT, ROW, turned[0], COUNT);
+    transpose_widened_T(rows, step, COUNT, ROW, turned[0], COUNT, AHEAD);
     for (int r = 0; r < COUNT; r++)
         for (int k = 0; k < ROW; k++)
             if (turned[k][r] != wanted[r][k]) CU_FAIL("a stored element is elsewhere");

@@ -418,14 +418,14 @@ static void transposition(void)
     static REAL from[ROW_COUNT + AHEAD][COLUMNS], to[COLUMNS][ROW_COUNT];
     for (int r = 0; r < ROW_COUNT; r++)
         for (int c = 0; c < COLUMNS; c++) from[r][c] = (REAL)(r * 100 + c);
-    transpose_T(&from[0][0], COLUMNS, ROW_COUNT, COLUMNS, &to[0][0], ROW_COUNT);
+    transpose_T(&from[0][0], COLUMNS, ROW_COUNT, COLUMNS, &to[0][0], ROW_COUNT, AHEAD);
     for (int r = 0; r < ROW_COUNT; r++)
         for (int c = 0; c < COLUMNS; c++)
             if (to[c][r] != (REAL)(r * 100 + c)) CU_FAIL("an element is elsewhere");
 #if !F64
     static uint16_t narrow[COLUMNS][ROW_COUNT + 1];
     memset(narrow, 0xff, sizeof narrow);
-    transpose_narrowed_T(&from[0][0], COLUMNS, ROW_COUNT, COLUMNS, &narrow[0][0], ROW_COUNT + 1);
+    transpose_narrowed_T(&from[0][0], COLUMNS, ROW_COUNT, COLUMNS, &narrow[0][0], ROW_COUNT + 1, AHEAD);
     for (int c = 0; c < COLUMNS; c++)
         for (int r = 0; r <= ROW_COUNT; r++)
             if (narrow[c][r] != (r < ROW_COUNT ? narrowed(from[r][c]) : 0xffff)) CU_FAIL("an element is elsewhere");
@@ -469,7 +469,8 @@ static void products(void)
                           WIDTH, then, factor, &left[0][0]);
                 else
                     dot_ahead_T(VECTORS, WIDTH, rows, -1, steps[n], part, &a[0][0], LONGEST, 1, &b[0][0], WIDTH,
-                                &c[0][0], WIDTH, then, factor, &left[0][0], &b[0][0], WIDTH, WIDTH);
+                                &c[0][0], WIDTH, then, factor, &left[0][0], &b[0][0], WIDTH, WIDTH, &c[0][0], WIDTH,
+                                WIDTH, rows);
                 for (int r = 0; r < rows; r++)
                     for (int x = 0; x < WIDTH; x++)
                         if (!(fabs((double)c[r][x] - wanted[r][x]) < (F64 ? 1e-13 : 5e-5))) CU_FAIL("a product");
@@ -564,7 +565,7 @@ static void narrow_products(void)
                           WIDTH, then, factor, &left[0][0]);
                 else
                     dot_ahead_T(VECTORS, lanes, rows, -1, LONGEST, 192, &a[0][0], LONGEST, 1, &b[0][0], WIDTH, &d[0][0],
-                                WIDTH, then, factor, &left[0][0], &b[0][0], WIDTH, WIDTH);
+                                WIDTH, then, factor, &left[0][0], &b[0][0], WIDTH, WIDTH, &c[0][0], WIDTH, WIDTH, rows);
                 for (int r = 0; r < rows; r++) CU_ASSERT(memcmp(c[r], d[r], (size_t)lanes * sizeof(REAL)) == 0);
             }
 }

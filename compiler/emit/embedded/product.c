@@ -428,11 +428,12 @@ TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, c
 
 #if !PAIRED
 /* Like dot_T, but a is in memory, so its rows are prefetched AHEAD rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
     int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER, const REAL *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const REAL *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % ROWS, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_T(vectors, lanes);
@@ -446,6 +447,8 @@ TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t r
             for (int64_t k = r; k < r + ROWS && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + AHEAD) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_T(ROWS, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f COMPENSATION_OF_ROW NOT_EARLY);

@@ -190,13 +190,13 @@ INLINE int64_t units_T(int64_t elements)
 #if NARROW
 /* Like transpose_T, but widens the elements. */
 TARGET APART void transpose_widened_T(const STORED *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
     for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
         const int64_t row = k / (deep / LANES) * LANES, column = k % (deep / LANES) * LANES;
         vec_T t[LANES];
-        UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(from + (row + r + AHEAD) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < LANES; r++) t[r] = widened_T(from + (row + r) * from_row, column);
         exchange_T(t);
         UNROLL for (int r = 0; r < LANES; r++) store_T(to + (column + r) * to_row + row, t[r]);

@@ -494,19 +494,19 @@ TARGET INLINE void exchange_T(vec_T *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of LANES rows and columns, so that cache lines are written at
-   once. Rows are prefetched AHEAD rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET INLINE void transpose_some_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
     for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
         const int64_t row = k / (deep / LANES) * LANES, column = k % (deep / LANES) * LANES;
         vec_T t[LANES];
         if (out)
-            UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(to + (column + r + AHEAD) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < LANES; r++)
-                __builtin_prefetch(from + (row + r + AHEAD) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < LANES; r++) t[r] = load_T(from + (row + r) * from_row + column);
         exchange_T(t);
         UNROLL for (int r = 0; r < LANES; r++) store_T(to + (column + r) * to_row + row, t[r]);
@@ -517,27 +517,27 @@ TARGET INLINE void transpose_some_T(const REAL *from, int64_t from_row, int64_t 
 }
 
 TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_T(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_T(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET APART void transpose_out_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_T(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_T(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 
 #if !F64
 /* Like transpose_T, but rounds to 16-bit elements like narrowed(). */
 TARGET APART void transpose_narrowed_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
     const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
     for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
         const int64_t row = k % (whole / LANES) * LANES, column = k / (whole / LANES) * LANES;
         vec_T t[LANES];
-        UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(to + (column + r + AHEAD) * to_row + row, 1, 2);
+        UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         UNROLL for (int r = 0; r < LANES; r++) t[r] = load_T(from + (row + r) * from_row + column);
         exchange_T(t);
         UNROLL for (int r = 0; r < LANES; r++) store_narrowed_T(to + (column + r) * to_row + row, t[r]);
