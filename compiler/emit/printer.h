@@ -53,7 +53,7 @@ struct faded {
 };
 
 enum { MAX_KEPT_PARTS = 8 };
-enum { PREFETCH_ROWS = 64 }; /* products prefetch so many rows early, which hides the latency of memory */
+enum { PREFETCH_ROWS = 64 }; /* products prefetch rows this far ahead, which hides the latency of memory */
 
 /* The state of the printer for one compilation. */
 struct emitter {
