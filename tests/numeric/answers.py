@@ -173,6 +173,25 @@ class Answer:
         return np.max([self.allowed] + [self.allowed_error(seed, STEPPED) for seed in range(SEEDS // 2)], 0)
 
     @functools.cached_property
+    def underflow(self):
+        """Returns the error of a row if each of its weights, and each factor of a weight, is 0 where it is below the
+        smallest normal number. With a strong decay, all weights of a row may be that small."""
+        P = {n: x.astype(np.float64) if x.dtype.kind == 'f' else x for n, x in self.arrays.items()}
+        q, k, v = (P.pop(n) for n in 'qkv')
+        plain = {key: x for key, x in self.spec.items() if key not in ('decay', 'delta', 'dropout')}
+        def total(similarity):
+            spec = plain | {'similarity': similarity, 'normalize': 'none'}
+            return definitions.attend(spec, definitions.positive(P), q, k, v, sizes=True).max(-1, keepdims=True)
+        tiny, size = np.finfo(np.float64 if self.wide else np.float32).tiny, total({'custom': {'weight': '1'}})
+        # The largest weight of softmax is 1.
+        if definitions.tagged(self.spec['similarity'])[0] == 'softmax': return tiny * size
+        size += total(self.spec['similarity'])
+        divisor = np.abs(definitions.attend(self.spec, P, q, k, v, statistics=True)[1])[..., None]
+        lost = tiny * np.divide(size, divisor, out=np.zeros_like(size), where=divisor != 0)
+        check(np.isfinite(lost).all(), 'the generator made a case whose allowance is not finite')
+        return lost
+
+    @functools.cached_property
     def own(self):
         """Returns the output of definitions.py with each step rounded to the kernel's type."""
         return np.asarray(attend(EXACT, self.spec, self.arrays,
@@ -190,8 +209,10 @@ class Answer:
         - the largest error relative to the tolerance;
         - the factor that widened the tolerance.
         Rows are first compared with a quick lower bound of the tolerance."""
-        for allowed in 'least', 'one', 'allowed', 'stepped':
-            part = over(out, self.expected, times * getattr(self, allowed) + more, self.spec['dtype'])
+        for allowed in 'least', 'one', 'allowed', 'stepped', 'underflow':
+            if allowed == 'underflow': more = more + self.underflow
+            else: tolerance = times * getattr(self, allowed)
+            part = over(out, self.expected, tolerance + more, self.spec['dtype'])
             if (part <= 1).all():
                 return '', part.max(initial=0), 1.0
         wide = over(out, self.expected, self.wider * times * self.allowed + more, self.spec['dtype'])
