@@ -96,6 +96,10 @@ static const struct expr *length_of(struct builder *x)
 static const struct expr *listed_blocks(struct builder *x, const struct mask *o)
 {
     static const char name[] = "blocks";
+    if (x->of_keys)
+        diagnostics_error(x->diagnostics, o->at,
+                          "'delta' with 'blocks' is not compiled yet: there is a list for each block of queries only, "
+                          "and 'delta' also needs one for each block of keys");
     const int v = graph_find(x->g, name);
     if (v < 0)
         graph_ids(x->g, name, 5,

@@ -230,6 +230,13 @@ def draw(spec, folder, sizes, seed, order='sorted'):
     return Answer(spec, definitions.read_dir(folder))
 
 
+def ascending_ids(spec, folder):
+    """Sorts integers that may be ids. A linear form takes ids in ascending order."""
+    for name, a in spec.get('arrays', {}).items():
+        if a.get('type') == 'int' and a['shape'] == ['B', 'Nk']:
+            np.save('%s/%s.npy' % (folder, name), np.sort(np.load('%s/%s.npy' % (folder, name)) // 9, axis=1))
+
+
 def make_inputs(spec, folder, sizes, seed, order):
     definitions.make_inputs(spec, folder, *sizes, seed)
     for name in 'qkv' if spec['dtype'] in HALVES else '':
@@ -238,9 +245,7 @@ def make_inputs(spec, folder, sizes, seed, order):
     for name in 'kv' if 'storage' in spec else '':
         path, kind = '%s/%s.npy' % (folder, name), kind_of(spec, name)
         if kind: np.save(path, rounded_rows(np.load(path), kind))
-    for name, a in spec.get('arrays', {}).items():   # a linear form takes ids in ascending order
-        if a.get('type') == 'int' and a['shape'] == ['B', 'Nk'] and order != 'any':
-            np.save('%s/%s.npy' % (folder, name), np.sort(np.load('%s/%s.npy' % (folder, name)) // 9, axis=1))
+    if order != 'any': ascending_ids(spec, folder)
     if not os.path.exists(folder + '/document.npy') or order == 'sorted':
         return
     ids, rng = np.load(folder + '/document.npy'), np.random.default_rng(seed)

@@ -17,6 +17,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import numpy as np
 import yaml
 
+import answers
 import definitions
 import quick
 from autograd_venv import autograd
@@ -300,6 +301,7 @@ def inputs(folder, spec, shape, seed):
     """Writes the arrays of a case, and returns them rounded to the kernel's dtype."""
     batch, heads, kv_heads, n_q, n_k = shape
     definitions.make_inputs(spec, folder, heads, kv_heads, n_q, n_k, batch, seed)
+    if spec.get('algorithm') != 'quadratic': answers.ascending_ids(spec, folder)
     value_dim = spec['shape'].get('value_dim', spec['shape']['head_dim'])
     dout = np.random.default_rng(seed + 1).standard_normal((batch, heads, n_q, value_dim))
     np.save(folder + '/dout.npy', dout.astype(np.float32))
