@@ -5,6 +5,7 @@
 #include "../driver/driver.h"
 
 void emit_python(const struct unit *p, struct text *out);
-extern const char python_body[]; /* the text of runtime/python/attnc/_call.py */
+/* The text of files of runtime/python/attnc, such as _header.py. */
+extern const char python_header[], python_arrays[], python_threads[], python_repeat[], python_call[];
 
 #endif

@@ -1,5 +1,5 @@
-/* Writes NAME.py, a Python module that calls the kernel. It begins with a copy of the package's _call.py. Functions
-   and constants of the spec follow. */
+/* Writes NAME.py, a Python module that calls the kernel. It begins with copies of files of the package. Functions and
+   constants of the spec follow. */
 #include "binding.h"
 #include "../analysis/analysis.h"
 #include "../driver/driver.h"
@@ -318,14 +318,48 @@ static void add_types(struct text *out)
     }
 }
 
-/* Appends _call.py, with the types of attnrt.h inserted into its string _HEADER. */
-static void add_body(struct text *out)
+/* The text of the package's files, in an order in which each uses only those before it. */
+static const char *const package_files[] = {python_header, python_arrays, python_threads, python_repeat, python_call};
+enum { PACKAGE_FILES = sizeof package_files / sizeof *package_files };
+
+/* Returns what follows a file's imports, after two empty lines. */
+static const char *after_imports(const char *file)
+{
+    return strstr(file, "\n\n\n") + 1;
+}
+
+/* Appends the imports of all files, each once, without those of files of the package. */
+static void add_imports(const struct unit *p, struct text *out)
+{
+    static const char typing[] = "from typing import ";
+    const size_t first = out->length;
+    text_add(out, "from __future__ import annotations\n\n");
+    for (size_t k = 0; k < PACKAGE_FILES; k++) {
+        const char *const end = after_imports(package_files[k]);
+        for (const char *line = package_files[k], *next; line < end; line = next) {
+            next = strchr(line, '\n') + 1;
+            const char *const text = arena_printf(p->arena, "%.*s", (int)(next - line), line);
+            if (!strncmp(text, "import ", 7) && !strstr(out->data + first, text)) text_add(out, "%s", text);
+        }
+    }
+    const char *const types = strstr(package_files[PACKAGE_FILES - 1], typing); /* the last file uses them all */
+    text_append(out, types, (size_t)(strchr(types, '\n') + 1 - types));
+}
+
+/* Appends the package's files, with the types of attnrt.h inserted into the string _HEADER. */
+static void add_body(const struct unit *p, struct text *out)
 {
     static const char place[] = "_HEADER = \"\"\"";
-    const char *const at = strstr(python_body, place) + strlen(place);
-    text_append(out, python_body, (size_t)(at - python_body));
-    add_types(out);
-    text_add(out, "%s", at);
+    add_imports(p, out);
+    for (size_t k = 0; k < PACKAGE_FILES; k++) {
+        const char *from = after_imports(package_files[k]), *const at = strstr(from, place);
+        if (at) {
+            text_append(out, from, (size_t)(at - from) + strlen(place));
+            add_types(out);
+            from = at + strlen(place);
+        }
+        text_add(out, "%s", from);
+    }
 }
 
 static const char load_function
@@ -367,7 +401,7 @@ void emit_python(const struct unit *p, struct text *out)
         p->backwards ? arena_printf(p->arena, "; backward(%s) computes its gradients", input_names(p, ENTRY_BACKWARD))
                      : "",
         spec->name, spec->name, runtime);
-    add_body(out);
+    add_body(p, out);
     text_add(out, "\n\n# ---- this kernel\n\n__all__ = [%s%s\"forward\", \"load\"%s%s]\n\n",
              p->backwards ? "\"Gradients\", \"Saved\", \"backward\", " : "", has_statistics(p) ? "\"Outputs\", " : "",
              has_statistics(p) ? ", \"merge\"" : "", takes_tables(p) ? ", \"tiles_of_mask\"" : "");

@@ -13,10 +13,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ._call import MaskTiles, Outputs, Saved
+from ._call import MaskTiles, Outputs
 from ._compiler import CompilerError, SpecError
 from ._kernel import Kernel, Parameter, attention, compile_all, kernel, merge, tiles_of_mask
 from ._pages import Pages
+from ._repeat import Saved
 from ._state import State
 
 __version__ = "0.1.0"

@@ -1,5 +1,5 @@
 """Gradients of eager calls with tensors. PyTorch's Python code for operators takes longer than many kernels, so an
-eager call is a torch.autograd.Function, and repeats calls that were checked before (_call.py)."""
+eager call is a torch.autograd.Function, and repeats calls that were checked before (_repeat.py)."""
 from __future__ import annotations
 
 import contextlib
@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ._call import Saved, _Again, _calls, _Forward, heads_of_result, key_of_parameters
+from ._arrays import heads_of_result
 from ._kernel import Kernel
+from ._repeat import Saved, _Again, _calls, _Forward, key_of_tensors
 
 _Key = Tuple[Any, ...]
-_strided = torch.strided
 _contiguous = torch.contiguous_format
 
 
@@ -83,28 +83,11 @@ def _seed_in_key(kernel: Kernel, seed: Optional[int]) -> Any:
     return "any"
 
 
-_Plain = (Tensor, torch.nn.Parameter)
-
-
 def key_of(kernel: Kernel, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: Optional[int],
            rows_first: bool = False) -> Optional[_Key]:
-    """Returns a key for a call with plain tensors (_call.py). Its first element is True if gradients are wanted.
-    Returns None if the call has no key."""
-    for a in (q, k, v):
-        if type(a) not in _Plain or not a.is_cpu or a.layout is not _strided or a.is_neg():
-            return None
-    if forward_ad._current_level >= 0:
-        return None
-    parameters: _Key = ()
-    wanted: bool = q.requires_grad or k.requires_grad or v.requires_grad
-    if given:
-        of_given = key_of_parameters(given, gradients=True)
-        if of_given is None:
-            return None
-        parameters = of_given
-        wanted = wanted or any(type(a) in _Plain and a.requires_grad for a in given.values())
-    return (wanted and torch.is_grad_enabled(), kernel, q.shape, k.shape, v.shape, q.stride(), k.stride(), v.stride(),
-            q.dtype, k.dtype, v.dtype, _seed_in_key(kernel, seed), torch.get_num_threads(), rows_first, *parameters)
+    """Returns a key for a call with plain tensors (key_of_tensors)."""
+    return key_of_tensors(kernel, q, k, v, given, True, seed if seed is None else _seed_in_key(kernel, seed),
+                          torch.get_num_threads(), rows_first)
 
 
 def known(key: _Key) -> Any:

@@ -17,9 +17,11 @@ import zlib
 from typing import Any, Iterable, Mapping, Sequence
 
 from ._array import AnyArray, Array
-from ._call import Binding, MaskTiles, Outputs, Saved, _is, _is_number, check_threads, tiles_without_kernel
+from ._arrays import _is, _is_number
+from ._call import Binding, MaskTiles, Outputs, check_threads, tiles_without_kernel
 from ._compiler import Source, Spec, SpecError
 from ._pages import Pages
+from ._repeat import Saved
 from ._state import State, loaded
 
 _LETTERS = {"batch": "B", "heads": "H", "kv_heads": "G"}

@@ -116,7 +116,7 @@ def _reason(query: Tensor, output_attentions: Any) -> str:
 @functools.lru_cache(maxsize=64)
 def _shared_mask(batch: int, n_q: int, n_k: int, at: int, left: int, right: int, _: bool) -> Mask:
     """Returns the mask of all calls with these sizes that give none. Gradients cannot use the tensors of inference mode,
-    so it has masks of its own."""
+    so its masks are separate."""
     return Mask(batch, n_q, n_k, at, left, right)
 
 
@@ -165,7 +165,7 @@ def _version(a: Optional[Tensor]) -> Optional[int]:
 
 
 class _Wishes(NamedTuple):
-    """What a call of attention() wants, beside its query, key, value and mask."""
+    """The arguments of attention() that can differ between calls with the same mask."""
 
     scaling: Optional[float]
     softcap: Optional[float]

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from . import _autograd
-from ._call import _BYTES, _Again, _Call, _calls, heads_of_result
+from ._arrays import _BYTES, heads_of_result
+from ._call import _Call
 from ._kernel import Kernel
+from ._repeat import _Again, _calls
 
 
 class _Prepared(_Again):

@@ -5,7 +5,9 @@ import ctypes
 from typing import Any
 
 from ._array import Array
-from ._call import _aligned, _Array, _Call, _check_contiguous, _fields
+from ._arrays import _aligned, _Array, _check_contiguous
+from ._call import _Call
+from ._header import _fields
 
 _MIN, _MAX = 16, 256  # tokens of a page
 

@@ -10,8 +10,10 @@ import threading
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
 
 from ._array import AnyArray, Array
+from ._arrays import _aligned, _is, _is_number
+from ._call import Binding, Outputs, _Call
 from ._pages import Pages
-from ._call import Binding, Calls, Outputs, _address_in, _aligned, _Call, _is, _is_number, key_of
+from ._repeat import Calls, _address_in, key_of
 
 if TYPE_CHECKING:
     from ._kernel import Kernel

@@ -15,11 +15,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from . import _call
+from . import _header
 from ._autograd import parallel
-from ._call import Parameter as _Parameter, _Call, _room
+from ._call import Parameter as _Parameter, _Call
 from ._compiler import program
 from ._kernel import Kernel, Parameter
+from ._threads import _room
 
 _ENOT_DELIVERED = -17  # ATTN_ERANKS
 _KEYS, _GRADIENTS = 101, 102  # tags of messages, other than those of attn_ranks_forward
@@ -28,11 +29,11 @@ _SAYS = {-1: "the processes have other kernels, batches or numbers of heads, or 
               "a constant, a decay or 'delta' changes the denominator or the values",
          -14: "positions count by blocks, so that the tokens of each process must begin with a block"}
 
-_call._MEMBERS.update(_call._declarations("attnrt_ranks.h"))
+_header._MEMBERS.update(_header._declarations("attnrt_ranks.h"))
 
 
 class _Transport(ctypes.Structure):
-    _fields_ = _call._fields("attn_transport", functions=True)
+    _fields_ = _header._fields("attn_transport", functions=True)
 
 
 @functools.lru_cache(maxsize=None)
@@ -121,7 +122,7 @@ class _Ranked(_Call):
         """Adds an array for a number for each row of the result."""
         heads, rows = self.problem.heads, self.problem.n_q
         self.problem.statistics = statistics.data_ptr() or _room().of(64)  # an empty tensor has no address
-        self.problem.statistics_at = _call._Strides(heads * rows, rows, 1)
+        self.problem.statistics_at = _header._Strides(heads * rows, rows, 1)
 
 
 class _Backward(_Ranked):

@@ -17,10 +17,11 @@ import jax
 import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
-from ._call import (_INTEGERS, Binding, MaskTiles, _is_number, check_heads, heads_of_result, own_team_path, processors, size_of,
-                    words_of_heads)
+from ._arrays import _INTEGERS, _is_number, check_heads, heads_of_result, size_of, words_of_heads
+from ._call import Binding, MaskTiles
 from ._compiler import CompilerError, compiler
 from ._kernel import Kernel
+from ._threads import own_team_path, processors
 
 _DTYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "u8": "bool"}
 _TARGET = "attnc_call"

@@ -13,10 +13,11 @@ from torch.autograd import forward_ad
 from torch.overrides import TorchFunctionMode
 
 from . import _autograd
-from ._autograd import OF_PARALLEL, Kept, Way, is_undisturbed, parallel, saved_size, within
-from ._call import _INTEGERS, MaskTiles, _has_tangent, _is_number, heads_of_result, words_of_heads
-from ._compiler import Source, Spec, settings_of
 from . import _kernel as _kernels
+from ._arrays import _INTEGERS, _has_tangent, _is_number, heads_of_result, words_of_heads
+from ._autograd import OF_PARALLEL, Kept, Way, is_undisturbed, parallel, saved_size, within
+from ._call import MaskTiles
+from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, _sole_subscripts, kernel as _kernel
 
 __all__ = ["Attention", "ContextParallel", "MultiheadAttention", "Replacement", "Untranslatable", "flex_attention",
