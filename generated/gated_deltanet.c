@@ -42,9 +42,9 @@
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65 numbers.
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 70144 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 70144 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 70144 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 70400 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 70400 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 70400 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -246,19 +246,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -269,15 +269,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
+    int64_t to_row)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
+    int64_t to_row)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
 }
 
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
@@ -308,6 +308,16 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
         for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
             store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
                 load_v4(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v4 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
+            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
@@ -481,12 +491,11 @@ TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
+   of a row of `next` are prefetched too. A later product reads `next`. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
+    const int64_t width)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -497,8 +506,6 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f);
@@ -509,6 +516,43 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
     if (x < lanes)
         narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
             factor ? factor + x : NULL);
+}
+
+/* Like dot_v4, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
+TARGET_v4 INLINE void dot_until_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, int64_t visible)
+{
+    for (int64_t r = 0; r < rows; r += 6) {
+        const int64_t some = min(rows - r, 6), end = min(steps, visible + r + some - 1), last = end > 1 ? end : 1;
+        if (some == 6)
+            dot_v4(vectors, lanes, 6, 0, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                0, NULL);
+        else
+            dot_v4(vectors, lanes, some, tail, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 0, NULL);
+    }
+}
+
+/* Like dot_v4, but row r of c first becomes c * kept[r] - c * lost[r]. */
+TARGET_v4 INLINE void dot_kept_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const float *kept, const float *lost)
+{
+    for (int64_t r = 0; r < rows; r += 6) {
+        const int64_t some = min(rows - r, 6);
+        for (int64_t k = r; k < r + some; k++)
+            for (int64_t x = 0; x < lanes; x += 16) {
+                const vec_v4 old = load_v4(c + k * c_row + x);
+                store_v4(c + k * c_row + x, old * kept[k] - old * lost[k]);
+            }
+        if (some == 6)
+            dot_v4(vectors, lanes, 6, 0, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                1, NULL);
+        else
+            dot_v4(vectors, lanes, some, tail, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 1, NULL);
+    }
 }
 
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
@@ -528,6 +572,28 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
     }
 }
 
+/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v4, so that results round equally. */
+TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor)
+{
+    float column[32 * 16];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 16) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
+                factor ? factor + x : NULL);
+    }
+}
+
 /* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
 TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -544,36 +610,36 @@ TARGET_v4 APART void dot2_v4(int64_t rows, const float *w, const float *rate, co
     solve_v4(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/1, /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
 {
-    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_until_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, visible);
 }
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, float *c, const float *kept,
+    const float *lost)
 {
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_kept_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
+        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, kept, lost);
 }
-TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
-}
-TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0,
-        /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
+}
+TARGET_v4 APART void dot8_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -615,6 +681,11 @@ TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t steps, const float *a, cons
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
+TARGET_v4 APART void dot17_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t task, unsigned char *work)
@@ -623,293 +694,305 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
         call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
         call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const query_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
-    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const query_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 36992); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 28800); /* [j: 32, e: 64] */
+    float *const query_features_3 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
-    float *const query_2 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    float *const query_2 = (float *)(void *)(work + 45184); /* [f: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 53376); /* [i: 32, e: 64] */
+    float *const sum = (float *)(void *)(work + 45184); /* [i: 32, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
+    float *const k_tile = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
     float *const beta_tile = (float *)(void *)(work + 69760); /* [j: 32] */
     float *const log_decay_k_tile_2 = (float *)(void *)(work + 69888); /* [j: 32] */
     float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 32896); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 33024); /* [i: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_array_row == 1) {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-        } else {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-        }
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
-            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* key_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_sum + j, splat_v4(0.0f));
-            }
-            /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                vec_v4 key_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    key_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        const vec_v4 k_tile_2_0 = load_v4(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
-                }
-            }
-            /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_sum_1 = load_v4(key_sum + j);
-                const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(key_features + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_2);
-                }
-            }
-            /* query = key_features * select((lo() / 32) == 0, 1.0f,
-               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
-            const int t_3 = (j0 / 32) == 0;
-            const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 t_6 = t_3 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + ((t_key0 + t_key) -
-                    j0)) - log_decay_chunk_4) + (load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0)) -
-                    log_decay_chunk_low_5)) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query + f * 32 + t_key, load_v4(key_features + f * 32 + ((t_key0 + t_key) - j0)) * t_6);
-                }
-            }
-            /* score[j][t_key] = sum over d of key_features * key_features */
-            dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, key_features, score);
-            /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 - log_decay_k_low)) *
-               1.442695f) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                const vec_v4 log_decay_k_tile_2_7 = load_v4(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
-                const vec_v4 log_decay_k_low_tile_2_8 = load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) * exp2_v4(((log_decay_k_tile_2_7 -
-                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 - log_decay_k_low[(j0 + j)])) * 1.442695f));
-                }
-            }
-            /* key_scale = beta_tile */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_scale + j, load_v4(beta_tile + j));
-            }
-            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * ... */
-            const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 t_11 = exp2_v4(((log_decay_chunk_9 - load_v4(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_10 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(key_features_2 + f * 32 + j, load_v4(key_features + f * 32 + j) * t_11);
-                }
-            }
-            /* from_state[t_key][e] = sum over f of query * state */
-            dot1_v4(t_key1 - t_key0, query, state, from_state);
-            /* from_state = v - from_state */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                        store_v4(from_state + t_key * 64 + e, load_v4(v + (t_key0 + t_key) * v_row + e) -
-                            load_v4(from_state + t_key * 64 + e));
-                    }
-                }
-            }
-            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
-               corrected[j][e]) */
-            dot2_v4(t_key1 - t_key0, score, key_scale, from_state, corrected);
-        }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
-            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
-            /* query_sum_2 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_sum_2 + i, splat_v4(0.0f));
-            }
-            /* query_sum_2 += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 query_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    query_sum_2_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 q_tile_12 = load_v4(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_12 * q_tile_12;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in[vector]);
-                }
-            }
-            /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_sum_2_13 = load_v4(query_sum_2 + i);
-                const vec_v4 t_14 = pick_v4(query_sum_2_13 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_13));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_14) * 0.125f);
-                }
-            }
-            /* query_2 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-               (log_decay_q_low_tile - log_decay ... */
-            const int t_15 = (j0 / 32) == 0;
-            const float log_decay_chunk_16 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_18 = t_15 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
-                    log_decay_chunk_16) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_17)) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v4(query_2 + f * 32 + i, load_v4(q_tile + f * 32 + i) * t_18);
-                }
-            }
-            /* sum_from_state[e][i] = sum over f of state * query_2 */
-            dot3_v4(round_up(i1 - i0, 16), state, query_2, sum_from_state);
-            /* score_2[j][i] = sum over d of key_features * q_tile */
-            dot0_v4(round_up(i1 - i0, 16), j1 - j0, key_features, q_tile, score_2);
-            /* score_2 = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-               1.442695f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 log_decay_q_tile_19 = load_v4(log_decay_q_tile + i);
-                const vec_v4 log_decay_q_low_tile_20 = load_v4(log_decay_q_low_tile + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score_2 + j * 32 + i, load_v4(score_2 + j * 32 + i) * exp2_v4(((log_decay_q_tile_19 -
-                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_20 - log_decay_k_low[(j0 + j)])) * 1.442695f));
-                }
-            }
-            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_21 = (i0 + i + lane_v4) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_21, mask_v4),
-                        load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
-                }
-            }
-            /* sum[e][i] = sum over j of corrected * score_2 */
-            if (__builtin_expect(!finite_v4(corrected, 64, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot4_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 in_region[2] = {0};
-                    if (finite_v4(corrected + j * 64, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
-                            mask_v4);
-                    }
-                    add_seen_v4(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
-                }
-            } else
-                dot5_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
-            /* sum = sum + sum_from_state */
-            for (int64_t e = 0; e < 64; e++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
-                }
-            }
-            /* out = sum, transposed back */
-            transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
-        }
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_22 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) -
-            1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-        const float t_23 = powf(2.7182818f, t_22);
-        const int t_24 = t_23 < 0.5f;
-        const float t_25 = t_24 ? t_23 : 1.0f;
-        const float t_26 = t_24 ? 0.0f : (-expm1f(t_22));
-        for (int64_t f = 0; f < 64; f += 16) {
-            store_v4(kept_share + f, splat_v4(t_25));
-            store_v4(lost_share + f, splat_v4(t_26));
-        }
-        /* state = (state * kept_share) - (state * lost_share) */
+    float *const q_tile = (float *)(void *)(work + 53376); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 70144); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 70272); /* [i: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 state_27 = load_v4(state + f * 64 + e);
-                    store_v4(state + f * 64 + e, (state_27 * kept_share[f]) - (state_27 * lost_share[f]));
+                    store_v4(state + f * 64 + e, splat_v4(0.0f));
                 }
             }
         }
-        /* state[f][e] += sum over j of key_features_2 * corrected */
-        dot6_v4(j1 - j0, key_features_2, corrected, state);
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+                } else {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+                }
+                /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                    log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    /* query_sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(query_sum + j, splat_v4(0.0f));
+                    }
+                    /* query_sum += k_tile * k_tile */
+                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                        vec_v4 query_sum_in[2];
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            query_sum_in[vector] = (vec_v4){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
+                                query_sum_in[vector] += k_tile_0 * k_tile_0;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                            store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
+                        }
+                    }
+                    /* query_features = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 query_sum_1 = load_v4(query_sum + j);
+                        const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v4(query_features + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_2);
+                        }
+                    }
+                    /* score[j][t_key] = sum over d of query_features * query_features */
+                    dot0_v4(round_up(t_key1 - t_key0, 16), j1 - j0, query_features, query_features, score);
+                    /* query = query_features * select((lo() / 32) == 0, 1.0f,
+                       exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - ... */
+                    const int t_3 = (j0 / 32) == 0;
+                    const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                        const vec_v4 t_6 = t_3 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_k_tile_2 + ((t_key0 +
+                            t_key) - j0)) - log_decay_chunk_4) + (load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
+                            j0)) - log_decay_chunk_low_5)) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_v4(query + f * 32 + t_key, load_v4(query_features + f * 32 + ((t_key0 + t_key) - j0))
+                                * t_6);
+                        }
+                    }
+                    /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                       log_decay_k_low)) * 1.442695f) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                        const vec_v4 log_decay_k_tile_2_7 = load_v4(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                        const vec_v4 log_decay_k_low_tile_2_8 = load_v4(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
+                            j0));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 32 + t_key, load_v4(score + j * 32 + t_key) *
+                                exp2_v4(((log_decay_k_tile_2_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                        }
+                    }
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        store_v4(query_scale + j, load_v4(beta_tile + j));
+                    }
+                    /* from_state[t_key][e] = sum over f of query * state */
+                    dot1_v4(t_key1 - t_key0, query, state, from_state);
+                    /* from_state = v - from_state */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                store_v4(from_state + t_key * 64 + e, load_v4(v + (t_key0 + t_key) * v_row + e) -
+                                    load_v4(from_state + t_key * 64 + e));
+                            }
+                        }
+                    }
+                    /* corrected[t_key][e] = query_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+                       corrected[j][e]) */
+                    dot2_v4(t_key1 - t_key0, score, query_scale, from_state, corrected);
+                    /* query_features_3 = query_features * exp2(((log_decay_chunk - log_decay_k_tile_2) +
+                       (log_decay_chunk_low - log_decay_k_low_tile_2 ... */
+                    const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                        n_k - 1), 0)];
+                    for (int64_t j = 0; j < j1 - j0; j += 16) {
+                        const vec_v4 t_11 = exp2_v4(((log_decay_chunk_9 - load_v4(log_decay_k_tile_2 + j)) +
+                            (log_decay_chunk_low_10 - load_v4(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_v4(query_features_3 + f * 32 + j, load_v4(query_features + f * 32 + j) * t_11);
+                        }
+                    }
+                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                        const int64_t i1 = min(i0 + 32, i_end);
+                        /* q_tile = q, with zeros beyond the last row */
+                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+                        for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                            log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+                        /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+                        for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                            log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]
+                                : 0;
+                        /* query_sum_3 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            store_v4(query_sum_3 + i, splat_v4(0.0f));
+                        }
+                        /* query_sum_3 += q_tile * q_tile */
+                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                            vec_v4 query_sum_3_in[2];
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                query_sum_3_in[vector] = (vec_v4){0};
+                            }
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                    const vec_v4 q_tile_12 = load_v4(q_tile + d * 32 + i);
+                                    query_sum_3_in[vector] += q_tile_12 * q_tile_12;
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in[vector]);
+                            }
+                        }
+                        /* q_tile = (q_tile * select(query_sum_3 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_3))) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const vec_v4 query_sum_3_13 = load_v4(query_sum_3 + i);
+                            const vec_v4 t_14 = pick_v4(query_sum_3_13 == 0.0f, splat_v4(0.0f),
+                                1.0f / sqrt_v4(query_sum_3_13));
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_v4(q_tile + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_14) * 0.125f);
+                            }
+                        }
+                        /* score_2[j][i] = sum over d of query_features * q_tile */
+                        dot0_v4(round_up(i1 - i0, 16), j1 - j0, query_features, q_tile, score_2);
+                        /* query_2 = q_tile * select((lo() / 32) == 0, 1.0f,
+                           exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - log_decay ... */
+                        const int t_15 = (j0 / 32) == 0;
+                        const float log_decay_chunk_16 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const vec_v4 t_18 = t_15 ? splat_v4(1.0f) : exp2_v4(((load_v4(log_decay_q_tile + i) -
+                                log_decay_chunk_16) + (load_v4(log_decay_q_low_tile + i) - log_decay_chunk_low_17)) *
+                                1.442695f);
+                            for (int64_t f = 0; f < 64; f++) {
+                                store_v4(query_2 + f * 32 + i, load_v4(q_tile + f * 32 + i) * t_18);
+                            }
+                        }
+                        /* score_2 = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                           log_decay_k_low)) * 1.442695f) */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const vec_v4 log_decay_q_tile_19 = load_v4(log_decay_q_tile + i);
+                            const vec_v4 log_decay_q_low_tile_20 = load_v4(log_decay_q_low_tile + i);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score_2 + j * 32 + i, load_v4(score_2 + j * 32 + i) *
+                                    exp2_v4(((log_decay_q_tile_19 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_20 -
+                                    log_decay_k_low[(j0 + j)])) * 1.442695f));
+                            }
+                        }
+                        /* sum_from_state[i][e] = sum over f of query_2 * state */
+                        dot1_v4(i1 - i0, query_2, state, sum_from_state);
+                        /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            const ints_v4 t_21 = (i0 + i + lane_v4) + query_start;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_21,
+                                    mask_v4), load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
+                            }
+                        }
+                        /* sum[i][e] = sum over j of score_2 * corrected */
+                        if (__builtin_expect(!finite_v4(corrected, 64, j1 - j0, 64),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot3_v4(i1 - i0, j1 - j0, score_2, corrected, sum);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_v4 in_region[2] = {0};
+                                const int64_t t_22 = (i0 + i) + query_start;
+                                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_22, mask_v4);
+                                }
+                                add_seen_lanes_v4(64, sum + i * 64, score_2 + i * 1, corrected, 64, j1 - j0, in_region);
+                            }
+                        } else
+                            dot4_v4(i1 - i0, j1 - j0, score_2, corrected, sum, i0 + query_start - j0 + 1);
+                        /* sum = sum + sum_from_state */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                                    store_v4(sum + i * 64 + e, load_v4(sum + i * 64 + e) + load_v4(sum_from_state + i *
+                                        64 + e));
+                                }
+                            }
+                        }
+                        /* out = sum */
+                        for (int64_t i = 0; i < i1 - i0; i++)
+                            for (int64_t e = 0; e < 64; e++)
+                                out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
+                    }
+                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) < 0.5f, p ... */
+                    const float t_23 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
+                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+                    const float t_24 = powf(2.7182818f, t_23);
+                    const int t_25 = t_24 < 0.5f;
+                    const float t_26 = t_25 ? t_24 : 1.0f;
+                    const float t_27 = t_25 ? 0.0f : (-expm1f(t_23));
+                    for (int64_t f = 0; f < 64; f += 16) {
+                        store_v4(kept_share + f, splat_v4(t_26));
+                        store_v4(lost_share + f, splat_v4(t_27));
+                    }
+                    /* state[f][e] = state * kept_share - state * lost_share + sum over j of query_features_3 *
+                       corrected */
+                    dot5_v4(j1 - j0, query_features_3, corrected, state, kept_share, lost_share);
+                }
+            }
+        }
     }
 }
 
@@ -968,7 +1051,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
             if (beta_array_row == 1) {
@@ -1092,17 +1175,8 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
                 store_v4(kept_share + f, splat_v4(t_16));
                 store_v4(lost_share + f, splat_v4(t_17));
             }
-            /* state = (state * kept_share) - (state * lost_share) */
-            for (int64_t f = 0; f < 64; f++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                        const vec_v4 state_18 = load_v4(state + f * 64 + e);
-                        store_v4(state + f * 64 + e, (state_18 * kept_share[f]) - (state_18 * lost_share[f]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over j of key * corrected */
-            dot6_v4(j1 - j0, key, corrected, state);
+            /* state[f][e] = state * kept_share - state * lost_share + sum over j of key * corrected */
+            dot5_v4(j1 - j0, key, corrected, state, kept_share, lost_share);
             if (linear_part_0) {
                 /* linear_part_0 = corrected, transposed back */
                 for (int64_t j = 0; j < j1 - j0; j++)
@@ -1233,7 +1307,7 @@ TARGET_v4 static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
@@ -1248,7 +1322,7 @@ TARGET_v4 static void
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
                     transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
-                        linear_part_0_tile, 32, 64);
+                        linear_part_0_tile, 32);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                         for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
@@ -1356,7 +1430,7 @@ TARGET_v4 static void
                     }
                     if (linear_part_3 || linear_part_5) {
                         /* query_2[f][j] = sum over e of state * query_features_2 */
-                        dot7_v4(round_up(j1 - j0, 16), state, query_features_2, query_2);
+                        dot6_v4(round_up(j1 - j0, 16), state, query_features_2, query_2);
                     }
                     if (linear_part_5) {
                         /* query_sum_3 = 0.0f */
@@ -1415,9 +1489,11 @@ TARGET_v4 static void
                     }
                     if (linear_part_3) {
                         /* sum_2 = 0.0f */
-                        for (int64_t d = 0; d < 64; d++) {
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                store_v4(sum_2 + d * 32 + j, splat_v4(0.0f));
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                    store_v4(sum_2 + d * 32 + j, splat_v4(0.0f));
+                                }
                             }
                         }
                     }
@@ -1431,7 +1507,7 @@ TARGET_v4 static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -1463,7 +1539,7 @@ TARGET_v4 static void
                         }
                         if (linear_part_3 || linear_part_5) {
                             /* score_2[i][j] = sum over e of dout * query_features_2 */
-                            dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 query_features_2, score_2);
                         }
                         if (linear_part_3) {
@@ -1511,7 +1587,20 @@ TARGET_v4 static void
                             }
                         }
                         /* sum[j][e] += sum over i of score_3 * dout */
-                        dot9_v4(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                        if (__builtin_expect(!finite_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot8_v4(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                mask_v4 in_region[2] = {0};
+                                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) +
+                                        query_start), mask_v4);
+                                }
+                                add_seen_lanes_v4(64, sum + j * 64, score_3 + j * 32,
+                                    dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, in_region);
+                            }
+                        } else
+                            dot9_v4(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
                         /* query_features_6 = (q_tile * select((lo() / 32) == 0, 1.0f,
                            exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
                         const int t_36 = (j0 / 32) == 0;
@@ -1559,14 +1648,16 @@ TARGET_v4 static void
                         }
                         if (linear_part_5) {
                             /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_v4(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
+                            transpose_v4(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
                             /* score_3 = score_2_turned * neg(score_3) */
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                                    store_v4(score_3 + j * 32 + i, load_v4(score_2_turned + j * 32 + i) *
-                                        (-load_v4(score_3 + j * 32 + i)));
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                                        store_v4(score_3 + j * 32 + i, load_v4(score_2_turned + j * 32 + i) *
+                                            (-load_v4(score_3 + j * 32 + i)));
+                                    }
                                 }
                             }
                             /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
@@ -1578,7 +1669,7 @@ TARGET_v4 static void
                                 }
                             }
                             /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_v4(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
+                            transpose_v4(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                                 for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
                             /* row_sum += weight_5_turned */
@@ -1647,7 +1738,7 @@ TARGET_v4 static void
                             store_v4(query_4 + t_key, splat_v4(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
+                        transpose_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
                         /* query_4 += corrected_turned * linear_part_0_tile */
@@ -1711,7 +1802,7 @@ TARGET_v4 static void
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_v4(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
+                        transpose_v4(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
@@ -1731,14 +1822,17 @@ TARGET_v4 static void
                         } else
                             dot16_v4(round_up(t_key1 - t_key0, 16), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
-                        for (int64_t d = 0; d < 64; d++) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                                store_v4(sum_3 + d * 32 + t_key, load_v4(sum_3 + d * 32 + t_key));
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
+                                    t_key += 16) {
+                                    store_v4(sum_3 + d * 32 + t_key, load_v4(sum_3 + d * 32 + t_key));
+                                }
                             }
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         transpose_out_v4(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row, 64);
+                            linear_part_2_row);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
@@ -1792,18 +1886,21 @@ TARGET_v4 static void
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         transpose_out_v4(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row, 64);
+                            linear_part_3_row);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
+                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
                         /* score_4_turned = score_4_turned * score */
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                                store_v4(score_4_turned + j * 32 + t_key, load_v4(score_4_turned + j * 32 + t_key) *
-                                    load_v4(score + j * 32 + t_key));
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
+                                    t_key += 16) {
+                                    store_v4(score_4_turned + j * 32 + t_key, load_v4(score_4_turned + j * 32 + t_key) *
+                                        load_v4(score + j * 32 + t_key));
+                                }
                             }
                         }
                         /* row_sum_2 = 0.0f */
@@ -1833,14 +1930,17 @@ TARGET_v4 static void
                     }
                     if (linear_part_5) {
                         /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
+                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
                         /* score = score_4_turned_2 * neg(score) */
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                                store_v4(score + j * 32 + t_key, load_v4(score_4_turned_2 + j * 32 + t_key) *
-                                    (-load_v4(score + j * 32 + t_key)));
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
+                                    t_key += 16) {
+                                    store_v4(score + j * 32 + t_key, load_v4(score_4_turned_2 + j * 32 + t_key) *
+                                        (-load_v4(score + j * 32 + t_key)));
+                                }
                             }
                         }
                         /* row_sum_3 = 0.0f */
@@ -1856,7 +1956,7 @@ TARGET_v4 static void
                             }
                         }
                         /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_v4(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
+                        transpose_v4(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32);
                         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0;
                                 t_key++) weight_8_turned[t_key * 32 + j] = 0;
@@ -1885,7 +1985,7 @@ TARGET_v4 static void
                             linear_part_5[(j0 + j)] = row_sum[j];
                     }
                     /* state[f][e] += sum over t_key of query_features_4 * key_2 */
-                    dot6_v4(t_key1 - t_key0, query_features_4, key_2, state);
+                    dot17_v4(t_key1 - t_key0, query_features_4, key_2, state);
                 }
             }
         }
@@ -2010,7 +2110,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
@@ -2031,7 +2131,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
                     transpose_v4(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
-                        linear_part_3_tile, 32, 64);
+                        linear_part_3_tile, 32);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                         for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
                 }
@@ -2045,14 +2145,14 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
                         transpose_v4(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0, 64,
-                            linear_part_1_tile, 32, 64);
+                            linear_part_1_tile, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                         transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                            linear_part_2_tile, 32, 64);
+                            linear_part_2_tile, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
                     }
@@ -2124,7 +2224,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             }
                         }
                         /* sum_from_state[f][t_key] = sum over e of state * linear_part_1_tile */
-                        dot7_v4(round_up(t_key1 - t_key0, 16), state, linear_part_1_tile, sum_from_state);
+                        dot6_v4(round_up(t_key1 - t_key0, 16), state, linear_part_1_tile, sum_from_state);
                     }
                     if (dk) {
                         /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
@@ -2174,15 +2274,17 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             }
                         }
                         /* query_6 = (query_4 + query_5) + linear_part_3_tile */
-                        for (int64_t d = 0; d < 64; d++) {
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                store_v4(query_6 + d * 32 + j, (load_v4(query_4 + d * 32 + ((j0 + j) - t_key0)) +
-                                    load_v4(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v4(linear_part_3_tile + d *
-                                    32 + j));
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                    store_v4(query_6 + d * 32 + j, (load_v4(query_4 + d * 32 + ((j0 + j) - t_key0)) +
+                                        load_v4(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v4(linear_part_3_tile +
+                                        d * 32 + j));
+                                }
                             }
                         }
                         /* dk = query_6, transposed back */
-                        transpose_out_v4(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+                        transpose_out_v4(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
                     }
                     if (dlog_decay_k) {
                         /* query_sum_4 = 0.0f */
@@ -2225,12 +2327,11 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                             /* dout_tile = dout, with zeros beyond the last row */
-                            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32,
-                                64);
+                            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -2245,7 +2346,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                 store_v4(query_sum_5 + i, splat_v4(0.0f));
                             }
                             /* sum_from_state_2[f][i] = sum over e of state * dout_tile */
-                            dot7_v4(round_up(i1 - i0, 16), state, dout_tile, sum_from_state_2);
+                            dot6_v4(round_up(i1 - i0, 16), state, dout_tile, sum_from_state_2);
                         }
                         if (dq) {
                             /* query_8 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
@@ -2264,11 +2365,11 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                         }
                         if (dq || dlog_decay_q) {
                             /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
+                            transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                                 for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
                             /* score[i][j] = sum over e of dout * key_features_turned */
-                            dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 key_features_turned, score);
                         }
                         if (dq) {
@@ -2292,7 +2393,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                 }
                             }
                             /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_v4(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
+                            transpose_v4(weight, 32, i1 - i0, j1 - j0, weight_turned, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
                             /* sum[d][i] = sum over j of query_features * weight_turned */
@@ -2364,7 +2465,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                 }
                             }
                             /* dq = sum, transposed back */
-                            transpose_out_v4(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
+                            transpose_out_v4(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
                         }
                         if (dlog_decay_q) {
                             /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,
@@ -2380,7 +2481,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_v4(round_up(i1 - i0, 16), j1 - j0, query_features, q_tile, score_2);
                             /* score_turned = score, with zeros beyond the last row */
-                            transpose_v4(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
+                            transpose_v4(score, 32, i1 - i0, j1 - j0, score_turned, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
                             /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
@@ -2453,17 +2554,9 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                         store_v4(kept_share + f, splat_v4(t_53));
                         store_v4(lost_share + f, splat_v4(t_54));
                     }
-                    /* state = (state * kept_share) - (state * lost_share) */
-                    for (int64_t f = 0; f < 64; f++) {
-                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                                const vec_v4 state_55 = load_v4(state + f * 64 + e);
-                                store_v4(state + f * 64 + e, (state_55 * kept_share[f]) - (state_55 * lost_share[f]));
-                            }
-                        }
-                    }
-                    /* state[f][e] += sum over j of query_features_2 * key_features */
-                    dot6_v4(j1 - j0, query_features_2, key_features, state);
+                    /* state[f][e] = state * kept_share - state * lost_share + sum over j of query_features_2 *
+                       key_features */
+                    dot5_v4(j1 - j0, query_features_2, key_features, state, kept_share, lost_share);
                 }
             }
         }
@@ -2620,19 +2713,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -2643,15 +2736,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
+    int64_t to_row)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
+    int64_t to_row)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
 }
 
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
@@ -2682,6 +2775,16 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
         for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
             store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
                 load_v3(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
+    int64_t value_row,
+    int64_t steps, const mask_v3 *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
+            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
@@ -2855,12 +2958,11 @@ TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
+   of a row of `next` are prefetched too. A later product reads `next`. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
+    const int64_t width)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -2871,8 +2973,6 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f);
@@ -2883,6 +2983,43 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
     if (x < lanes)
         narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
             factor ? factor + x : NULL);
+}
+
+/* Like dot_v3, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
+TARGET_v3 INLINE void dot_until_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, int64_t visible)
+{
+    for (int64_t r = 0; r < rows; r += 6) {
+        const int64_t some = min(rows - r, 6), end = min(steps, visible + r + some - 1), last = end > 1 ? end : 1;
+        if (some == 6)
+            dot_v3(vectors, lanes, 6, 0, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                0, NULL);
+        else
+            dot_v3(vectors, lanes, some, tail, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 0, NULL);
+    }
+}
+
+/* Like dot_v3, but row r of c first becomes c * kept[r] - c * lost[r]. */
+TARGET_v3 INLINE void dot_kept_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const float *kept, const float *lost)
+{
+    for (int64_t r = 0; r < rows; r += 6) {
+        const int64_t some = min(rows - r, 6);
+        for (int64_t k = r; k < r + some; k++)
+            for (int64_t x = 0; x < lanes; x += 8) {
+                const vec_v3 old = load_v3(c + k * c_row + x);
+                store_v3(c + k * c_row + x, old * kept[k] - old * lost[k]);
+            }
+        if (some == 6)
+            dot_v3(vectors, lanes, 6, 0, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                1, NULL);
+        else
+            dot_v3(vectors, lanes, some, tail, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 1, NULL);
+    }
 }
 
 /* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
@@ -2902,6 +3039,28 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
     }
 }
 
+/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_v3, so that results round equally. */
+TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor)
+{
+    float column[32 * 8];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 8) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
+                factor ? factor + x : NULL);
+    }
+}
+
 /* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -2918,36 +3077,36 @@ TARGET_v3 APART void dot2_v3(int64_t rows, const float *w, const float *rate, co
     solve_v3(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/1, /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
 {
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_until_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, visible);
 }
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, float *c, const float *kept,
+    const float *lost)
 {
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_kept_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
+        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, kept, lost);
 }
-TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
-}
-TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot6_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0,
-        /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
+}
+TARGET_v3 APART void dot8_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -2989,6 +3148,11 @@ TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, cons
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
+TARGET_v3 APART void dot17_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t task, unsigned char *work)
@@ -2997,293 +3161,305 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
         call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
         call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const query_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
-    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const query_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 36992); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 28800); /* [j: 32, e: 64] */
+    float *const query_features_3 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
-    float *const query_2 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    float *const query_2 = (float *)(void *)(work + 45184); /* [f: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 53376); /* [i: 32, e: 64] */
+    float *const sum = (float *)(void *)(work + 45184); /* [i: 32, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
+    float *const k_tile = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
     float *const beta_tile = (float *)(void *)(work + 69760); /* [j: 32] */
     float *const log_decay_k_tile_2 = (float *)(void *)(work + 69888); /* [j: 32] */
     float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 32896); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 33024); /* [i: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_array_row == 1) {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-        } else {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-        }
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
-            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* key_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_sum + j, splat_v3(0.0f));
-            }
-            /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                vec_v3 key_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_2_0 = load_v3(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
-                }
-            }
-            /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_sum_1 = load_v3(key_sum + j);
-                const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(key_features + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_2);
-                }
-            }
-            /* query = key_features * select((lo() / 32) == 0, 1.0f,
-               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
-            const int t_3 = (j0 / 32) == 0;
-            const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 t_6 = t_3 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + ((t_key0 + t_key) -
-                    j0)) - log_decay_chunk_4) + (load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0)) -
-                    log_decay_chunk_low_5)) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query + f * 32 + t_key, load_v3(key_features + f * 32 + ((t_key0 + t_key) - j0)) * t_6);
-                }
-            }
-            /* score[j][t_key] = sum over d of key_features * key_features */
-            dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, key_features, score);
-            /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 - log_decay_k_low)) *
-               1.442695f) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                const vec_v3 log_decay_k_tile_2_7 = load_v3(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
-                const vec_v3 log_decay_k_low_tile_2_8 = load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) * exp2_v3(((log_decay_k_tile_2_7 -
-                        log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 - log_decay_k_low[(j0 + j)])) * 1.442695f));
-                }
-            }
-            /* key_scale = beta_tile */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_scale + j, load_v3(beta_tile + j));
-            }
-            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * ... */
-            const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 t_11 = exp2_v3(((log_decay_chunk_9 - load_v3(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_10 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(key_features_2 + f * 32 + j, load_v3(key_features + f * 32 + j) * t_11);
-                }
-            }
-            /* from_state[t_key][e] = sum over f of query * state */
-            dot1_v3(t_key1 - t_key0, query, state, from_state);
-            /* from_state = v - from_state */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        store_v3(from_state + t_key * 64 + e, load_v3(v + (t_key0 + t_key) * v_row + e) -
-                            load_v3(from_state + t_key * 64 + e));
-                    }
-                }
-            }
-            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
-               corrected[j][e]) */
-            dot2_v3(t_key1 - t_key0, score, key_scale, from_state, corrected);
-        }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
-            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
-            /* query_sum_2 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_sum_2 + i, splat_v3(0.0f));
-            }
-            /* query_sum_2 += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    query_sum_2_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 q_tile_12 = load_v3(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_12 * q_tile_12;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in[vector]);
-                }
-            }
-            /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_sum_2_13 = load_v3(query_sum_2 + i);
-                const vec_v3 t_14 = pick_v3(query_sum_2_13 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_13));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_14) * 0.125f);
-                }
-            }
-            /* query_2 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-               (log_decay_q_low_tile - log_decay ... */
-            const int t_15 = (j0 / 32) == 0;
-            const float log_decay_chunk_16 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_18 = t_15 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
-                    log_decay_chunk_16) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_17)) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_v3(query_2 + f * 32 + i, load_v3(q_tile + f * 32 + i) * t_18);
-                }
-            }
-            /* sum_from_state[e][i] = sum over f of state * query_2 */
-            dot3_v3(round_up(i1 - i0, 8), state, query_2, sum_from_state);
-            /* score_2[j][i] = sum over d of key_features * q_tile */
-            dot0_v3(round_up(i1 - i0, 8), j1 - j0, key_features, q_tile, score_2);
-            /* score_2 = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-               1.442695f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 log_decay_q_tile_19 = load_v3(log_decay_q_tile + i);
-                const vec_v3 log_decay_q_low_tile_20 = load_v3(log_decay_q_low_tile + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score_2 + j * 32 + i, load_v3(score_2 + j * 32 + i) * exp2_v3(((log_decay_q_tile_19 -
-                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_20 - log_decay_k_low[(j0 + j)])) * 1.442695f));
-                }
-            }
-            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_21 = (i0 + i + lane_v3) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_21, mask_v3),
-                        load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
-                }
-            }
-            /* sum[e][i] = sum over j of corrected * score_2 */
-            if (__builtin_expect(!finite_v3(corrected, 64, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot4_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 in_region[4] = {0};
-                    if (finite_v3(corrected + j * 64, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
-                            mask_v3);
-                    }
-                    add_seen_v3(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
-                }
-            } else
-                dot5_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
-            /* sum = sum + sum_from_state */
-            for (int64_t e = 0; e < 64; e++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
-                }
-            }
-            /* out = sum, transposed back */
-            transpose_out_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
-        }
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_22 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) -
-            1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-        const float t_23 = powf(2.7182818f, t_22);
-        const int t_24 = t_23 < 0.5f;
-        const float t_25 = t_24 ? t_23 : 1.0f;
-        const float t_26 = t_24 ? 0.0f : (-expm1f(t_22));
-        for (int64_t f = 0; f < 64; f += 8) {
-            store_v3(kept_share + f, splat_v3(t_25));
-            store_v3(lost_share + f, splat_v3(t_26));
-        }
-        /* state = (state * kept_share) - (state * lost_share) */
+    float *const q_tile = (float *)(void *)(work + 53376); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 70144); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 70272); /* [i: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 state_27 = load_v3(state + f * 64 + e);
-                    store_v3(state + f * 64 + e, (state_27 * kept_share[f]) - (state_27 * lost_share[f]));
+                    store_v3(state + f * 64 + e, splat_v3(0.0f));
                 }
             }
         }
-        /* state[f][e] += sum over j of key_features_2 * corrected */
-        dot6_v3(j1 - j0, key_features_2, corrected, state);
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+                } else {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+                }
+                /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                    log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    /* query_sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(query_sum + j, splat_v3(0.0f));
+                    }
+                    /* query_sum += k_tile * k_tile */
+                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                        vec_v3 query_sum_in[2];
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            query_sum_in[vector] = (vec_v3){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
+                                query_sum_in[vector] += k_tile_0 * k_tile_0;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
+                        }
+                    }
+                    /* query_features = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 query_sum_1 = load_v3(query_sum + j);
+                        const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_v3(query_features + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_2);
+                        }
+                    }
+                    /* score[j][t_key] = sum over d of query_features * query_features */
+                    dot0_v3(round_up(t_key1 - t_key0, 8), j1 - j0, query_features, query_features, score);
+                    /* query = query_features * select((lo() / 32) == 0, 1.0f,
+                       exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - ... */
+                    const int t_3 = (j0 / 32) == 0;
+                    const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                        const vec_v3 t_6 = t_3 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_k_tile_2 + ((t_key0 +
+                            t_key) - j0)) - log_decay_chunk_4) + (load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
+                            j0)) - log_decay_chunk_low_5)) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_v3(query + f * 32 + t_key, load_v3(query_features + f * 32 + ((t_key0 + t_key) - j0))
+                                * t_6);
+                        }
+                    }
+                    /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                       log_decay_k_low)) * 1.442695f) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                        const vec_v3 log_decay_k_tile_2_7 = load_v3(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                        const vec_v3 log_decay_k_low_tile_2_8 = load_v3(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
+                            j0));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 32 + t_key, load_v3(score + j * 32 + t_key) *
+                                exp2_v3(((log_decay_k_tile_2_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                        }
+                    }
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        store_v3(query_scale + j, load_v3(beta_tile + j));
+                    }
+                    /* from_state[t_key][e] = sum over f of query * state */
+                    dot1_v3(t_key1 - t_key0, query, state, from_state);
+                    /* from_state = v - from_state */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                store_v3(from_state + t_key * 64 + e, load_v3(v + (t_key0 + t_key) * v_row + e) -
+                                    load_v3(from_state + t_key * 64 + e));
+                            }
+                        }
+                    }
+                    /* corrected[t_key][e] = query_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+                       corrected[j][e]) */
+                    dot2_v3(t_key1 - t_key0, score, query_scale, from_state, corrected);
+                    /* query_features_3 = query_features * exp2(((log_decay_chunk - log_decay_k_tile_2) +
+                       (log_decay_chunk_low - log_decay_k_low_tile_2 ... */
+                    const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                        n_k - 1), 0)];
+                    for (int64_t j = 0; j < j1 - j0; j += 8) {
+                        const vec_v3 t_11 = exp2_v3(((log_decay_chunk_9 - load_v3(log_decay_k_tile_2 + j)) +
+                            (log_decay_chunk_low_10 - load_v3(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_v3(query_features_3 + f * 32 + j, load_v3(query_features + f * 32 + j) * t_11);
+                        }
+                    }
+                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                        const int64_t i1 = min(i0 + 32, i_end);
+                        /* q_tile = q, with zeros beyond the last row */
+                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+                        for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                            log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+                        /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+                        for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                            log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]
+                                : 0;
+                        /* query_sum_3 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            store_v3(query_sum_3 + i, splat_v3(0.0f));
+                        }
+                        /* query_sum_3 += q_tile * q_tile */
+                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                            vec_v3 query_sum_3_in[2];
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                query_sum_3_in[vector] = (vec_v3){0};
+                            }
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                    const vec_v3 q_tile_12 = load_v3(q_tile + d * 32 + i);
+                                    query_sum_3_in[vector] += q_tile_12 * q_tile_12;
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in[vector]);
+                            }
+                        }
+                        /* q_tile = (q_tile * select(query_sum_3 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_3))) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const vec_v3 query_sum_3_13 = load_v3(query_sum_3 + i);
+                            const vec_v3 t_14 = pick_v3(query_sum_3_13 == 0.0f, splat_v3(0.0f),
+                                1.0f / sqrt_v3(query_sum_3_13));
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_v3(q_tile + d * 32 + i, (load_v3(q_tile + d * 32 + i) * t_14) * 0.125f);
+                            }
+                        }
+                        /* score_2[j][i] = sum over d of query_features * q_tile */
+                        dot0_v3(round_up(i1 - i0, 8), j1 - j0, query_features, q_tile, score_2);
+                        /* query_2 = q_tile * select((lo() / 32) == 0, 1.0f,
+                           exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - log_decay ... */
+                        const int t_15 = (j0 / 32) == 0;
+                        const float log_decay_chunk_16 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const vec_v3 t_18 = t_15 ? splat_v3(1.0f) : exp2_v3(((load_v3(log_decay_q_tile + i) -
+                                log_decay_chunk_16) + (load_v3(log_decay_q_low_tile + i) - log_decay_chunk_low_17)) *
+                                1.442695f);
+                            for (int64_t f = 0; f < 64; f++) {
+                                store_v3(query_2 + f * 32 + i, load_v3(q_tile + f * 32 + i) * t_18);
+                            }
+                        }
+                        /* score_2 = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                           log_decay_k_low)) * 1.442695f) */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const vec_v3 log_decay_q_tile_19 = load_v3(log_decay_q_tile + i);
+                            const vec_v3 log_decay_q_low_tile_20 = load_v3(log_decay_q_low_tile + i);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score_2 + j * 32 + i, load_v3(score_2 + j * 32 + i) *
+                                    exp2_v3(((log_decay_q_tile_19 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_20 -
+                                    log_decay_k_low[(j0 + j)])) * 1.442695f));
+                            }
+                        }
+                        /* sum_from_state[i][e] = sum over f of query_2 * state */
+                        dot1_v3(i1 - i0, query_2, state, sum_from_state);
+                        /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            const ints_v3 t_21 = (i0 + i + lane_v3) + query_start;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_21,
+                                    mask_v3), load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
+                            }
+                        }
+                        /* sum[i][e] = sum over j of score_2 * corrected */
+                        if (__builtin_expect(!finite_v3(corrected, 64, j1 - j0, 64),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot3_v3(i1 - i0, j1 - j0, score_2, corrected, sum);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_v3 in_region[4] = {0};
+                                const int64_t t_22 = (i0 + i) + query_start;
+                                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_22, mask_v3);
+                                }
+                                add_seen_lanes_v3(64, sum + i * 64, score_2 + i * 1, corrected, 64, j1 - j0, in_region);
+                            }
+                        } else
+                            dot4_v3(i1 - i0, j1 - j0, score_2, corrected, sum, i0 + query_start - j0 + 1);
+                        /* sum = sum + sum_from_state */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                                    store_v3(sum + i * 64 + e, load_v3(sum + i * 64 + e) + load_v3(sum_from_state + i *
+                                        64 + e));
+                                }
+                            }
+                        }
+                        /* out = sum */
+                        for (int64_t i = 0; i < i1 - i0; i++)
+                            for (int64_t e = 0; e < 64; e++)
+                                out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
+                    }
+                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) < 0.5f, p ... */
+                    const float t_23 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
+                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+                    const float t_24 = powf(2.7182818f, t_23);
+                    const int t_25 = t_24 < 0.5f;
+                    const float t_26 = t_25 ? t_24 : 1.0f;
+                    const float t_27 = t_25 ? 0.0f : (-expm1f(t_23));
+                    for (int64_t f = 0; f < 64; f += 8) {
+                        store_v3(kept_share + f, splat_v3(t_26));
+                        store_v3(lost_share + f, splat_v3(t_27));
+                    }
+                    /* state[f][e] = state * kept_share - state * lost_share + sum over j of query_features_3 *
+                       corrected */
+                    dot5_v3(j1 - j0, query_features_3, corrected, state, kept_share, lost_share);
+                }
+            }
+        }
     }
 }
 
@@ -3342,7 +3518,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
             if (beta_array_row == 1) {
@@ -3466,17 +3642,8 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
                 store_v3(kept_share + f, splat_v3(t_16));
                 store_v3(lost_share + f, splat_v3(t_17));
             }
-            /* state = (state * kept_share) - (state * lost_share) */
-            for (int64_t f = 0; f < 64; f++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        const vec_v3 state_18 = load_v3(state + f * 64 + e);
-                        store_v3(state + f * 64 + e, (state_18 * kept_share[f]) - (state_18 * lost_share[f]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over j of key * corrected */
-            dot6_v3(j1 - j0, key, corrected, state);
+            /* state[f][e] = state * kept_share - state * lost_share + sum over j of key * corrected */
+            dot5_v3(j1 - j0, key, corrected, state, kept_share, lost_share);
             if (linear_part_0) {
                 /* linear_part_0 = corrected, transposed back */
                 for (int64_t j = 0; j < j1 - j0; j++)
@@ -3607,7 +3774,7 @@ TARGET_v3 static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
@@ -3622,7 +3789,7 @@ TARGET_v3 static void
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
                     transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
-                        linear_part_0_tile, 32, 64);
+                        linear_part_0_tile, 32);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                         for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
@@ -3730,7 +3897,7 @@ TARGET_v3 static void
                     }
                     if (linear_part_3 || linear_part_5) {
                         /* query_2[f][j] = sum over e of state * query_features_2 */
-                        dot7_v3(round_up(j1 - j0, 8), state, query_features_2, query_2);
+                        dot6_v3(round_up(j1 - j0, 8), state, query_features_2, query_2);
                     }
                     if (linear_part_5) {
                         /* query_sum_3 = 0.0f */
@@ -3789,9 +3956,11 @@ TARGET_v3 static void
                     }
                     if (linear_part_3) {
                         /* sum_2 = 0.0f */
-                        for (int64_t d = 0; d < 64; d++) {
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                store_v3(sum_2 + d * 32 + j, splat_v3(0.0f));
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                    store_v3(sum_2 + d * 32 + j, splat_v3(0.0f));
+                                }
                             }
                         }
                     }
@@ -3805,7 +3974,7 @@ TARGET_v3 static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -3837,7 +4006,7 @@ TARGET_v3 static void
                         }
                         if (linear_part_3 || linear_part_5) {
                             /* score_2[i][j] = sum over e of dout * query_features_2 */
-                            dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 query_features_2, score_2);
                         }
                         if (linear_part_3) {
@@ -3885,7 +4054,20 @@ TARGET_v3 static void
                             }
                         }
                         /* sum[j][e] += sum over i of score_3 * dout */
-                        dot9_v3(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                        if (__builtin_expect(!finite_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot8_v3(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                mask_v3 in_region[4] = {0};
+                                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) +
+                                        query_start), mask_v3);
+                                }
+                                add_seen_lanes_v3(64, sum + j * 64, score_3 + j * 32,
+                                    dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, in_region);
+                            }
+                        } else
+                            dot9_v3(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
                         /* query_features_6 = (q_tile * select((lo() / 32) == 0, 1.0f,
                            exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
                         const int t_36 = (j0 / 32) == 0;
@@ -3932,14 +4114,16 @@ TARGET_v3 static void
                         }
                         if (linear_part_5) {
                             /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_v3(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
+                            transpose_v3(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
                             /* score_3 = score_2_turned * neg(score_3) */
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                                    store_v3(score_3 + j * 32 + i, load_v3(score_2_turned + j * 32 + i) *
-                                        (-load_v3(score_3 + j * 32 + i)));
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                        store_v3(score_3 + j * 32 + i, load_v3(score_2_turned + j * 32 + i) *
+                                            (-load_v3(score_3 + j * 32 + i)));
+                                    }
                                 }
                             }
                             /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
@@ -3951,7 +4135,7 @@ TARGET_v3 static void
                                 }
                             }
                             /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_v3(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
+                            transpose_v3(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                                 for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
                             /* row_sum += weight_5_turned */
@@ -4020,7 +4204,7 @@ TARGET_v3 static void
                             store_v3(query_4 + t_key, splat_v3(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
+                        transpose_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
                         /* query_4 += corrected_turned * linear_part_0_tile */
@@ -4083,7 +4267,7 @@ TARGET_v3 static void
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_v3(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
+                        transpose_v3(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
@@ -4103,14 +4287,16 @@ TARGET_v3 static void
                         } else
                             dot16_v3(round_up(t_key1 - t_key0, 8), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
-                        for (int64_t d = 0; d < 64; d++) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                                store_v3(sum_3 + d * 32 + t_key, load_v3(sum_3 + d * 32 + t_key));
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                    store_v3(sum_3 + d * 32 + t_key, load_v3(sum_3 + d * 32 + t_key));
+                                }
                             }
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         transpose_out_v3(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row, 64);
+                            linear_part_2_row);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
@@ -4164,18 +4350,20 @@ TARGET_v3 static void
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         transpose_out_v3(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row, 64);
+                            linear_part_3_row);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
+                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
                         /* score_4_turned = score_4_turned * score */
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                                store_v3(score_4_turned + j * 32 + t_key, load_v3(score_4_turned + j * 32 + t_key) *
-                                    load_v3(score + j * 32 + t_key));
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                    store_v3(score_4_turned + j * 32 + t_key, load_v3(score_4_turned + j * 32 + t_key) *
+                                        load_v3(score + j * 32 + t_key));
+                                }
                             }
                         }
                         /* row_sum_2 = 0.0f */
@@ -4205,14 +4393,16 @@ TARGET_v3 static void
                     }
                     if (linear_part_5) {
                         /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
+                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
                         /* score = score_4_turned_2 * neg(score) */
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                                store_v3(score + j * 32 + t_key, load_v3(score_4_turned_2 + j * 32 + t_key) *
-                                    (-load_v3(score + j * 32 + t_key)));
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
+                                    store_v3(score + j * 32 + t_key, load_v3(score_4_turned_2 + j * 32 + t_key) *
+                                        (-load_v3(score + j * 32 + t_key)));
+                                }
                             }
                         }
                         /* row_sum_3 = 0.0f */
@@ -4228,7 +4418,7 @@ TARGET_v3 static void
                             }
                         }
                         /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_v3(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
+                        transpose_v3(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32);
                         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0;
                                 t_key++) weight_8_turned[t_key * 32 + j] = 0;
@@ -4257,7 +4447,7 @@ TARGET_v3 static void
                             linear_part_5[(j0 + j)] = row_sum[j];
                     }
                     /* state[f][e] += sum over t_key of query_features_4 * key_2 */
-                    dot6_v3(t_key1 - t_key0, query_features_4, key_2, state);
+                    dot17_v3(t_key1 - t_key0, query_features_4, key_2, state);
                 }
             }
         }
@@ -4382,7 +4572,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
@@ -4403,7 +4593,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
                     transpose_v3(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
-                        linear_part_3_tile, 32, 64);
+                        linear_part_3_tile, 32);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                         for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
                 }
@@ -4417,14 +4607,14 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
                         transpose_v3(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0, 64,
-                            linear_part_1_tile, 32, 64);
+                            linear_part_1_tile, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                         transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                            linear_part_2_tile, 32, 64);
+                            linear_part_2_tile, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
                     }
@@ -4496,7 +4686,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             }
                         }
                         /* sum_from_state[f][t_key] = sum over e of state * linear_part_1_tile */
-                        dot7_v3(round_up(t_key1 - t_key0, 8), state, linear_part_1_tile, sum_from_state);
+                        dot6_v3(round_up(t_key1 - t_key0, 8), state, linear_part_1_tile, sum_from_state);
                     }
                     if (dk) {
                         /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
@@ -4546,15 +4736,17 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             }
                         }
                         /* query_6 = (query_4 + query_5) + linear_part_3_tile */
-                        for (int64_t d = 0; d < 64; d++) {
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                store_v3(query_6 + d * 32 + j, (load_v3(query_4 + d * 32 + ((j0 + j) - t_key0)) +
-                                    load_v3(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v3(linear_part_3_tile + d *
-                                    32 + j));
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                    store_v3(query_6 + d * 32 + j, (load_v3(query_4 + d * 32 + ((j0 + j) - t_key0)) +
+                                        load_v3(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v3(linear_part_3_tile +
+                                        d * 32 + j));
+                                }
                             }
                         }
                         /* dk = query_6, transposed back */
-                        transpose_out_v3(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+                        transpose_out_v3(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
                     }
                     if (dlog_decay_k) {
                         /* query_sum_4 = 0.0f */
@@ -4597,12 +4789,11 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                             /* dout_tile = dout, with zeros beyond the last row */
-                            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32,
-                                64);
+                            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -4617,7 +4808,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                 store_v3(query_sum_5 + i, splat_v3(0.0f));
                             }
                             /* sum_from_state_2[f][i] = sum over e of state * dout_tile */
-                            dot7_v3(round_up(i1 - i0, 8), state, dout_tile, sum_from_state_2);
+                            dot6_v3(round_up(i1 - i0, 8), state, dout_tile, sum_from_state_2);
                         }
                         if (dq) {
                             /* query_8 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
@@ -4636,11 +4827,11 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                         }
                         if (dq || dlog_decay_q) {
                             /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
+                            transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                                 for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
                             /* score[i][j] = sum over e of dout * key_features_turned */
-                            dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 key_features_turned, score);
                         }
                         if (dq) {
@@ -4664,7 +4855,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                 }
                             }
                             /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_v3(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
+                            transpose_v3(weight, 32, i1 - i0, j1 - j0, weight_turned, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
                             /* sum[d][i] = sum over j of query_features * weight_turned */
@@ -4736,7 +4927,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                 }
                             }
                             /* dq = sum, transposed back */
-                            transpose_out_v3(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
+                            transpose_out_v3(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
                         }
                         if (dlog_decay_q) {
                             /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,
@@ -4752,7 +4943,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_v3(round_up(i1 - i0, 8), j1 - j0, query_features, q_tile, score_2);
                             /* score_turned = score, with zeros beyond the last row */
-                            transpose_v3(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
+                            transpose_v3(score, 32, i1 - i0, j1 - j0, score_turned, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
                             /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
@@ -4825,17 +5016,9 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                         store_v3(kept_share + f, splat_v3(t_53));
                         store_v3(lost_share + f, splat_v3(t_54));
                     }
-                    /* state = (state * kept_share) - (state * lost_share) */
-                    for (int64_t f = 0; f < 64; f++) {
-                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                                const vec_v3 state_55 = load_v3(state + f * 64 + e);
-                                store_v3(state + f * 64 + e, (state_55 * kept_share[f]) - (state_55 * lost_share[f]));
-                            }
-                        }
-                    }
-                    /* state[f][e] += sum over j of query_features_2 * key_features */
-                    dot6_v3(j1 - j0, query_features_2, key_features, state);
+                    /* state[f][e] = state * kept_share - state * lost_share + sum over j of query_features_2 *
+                       key_features */
+                    dot5_v3(j1 - j0, query_features_2, key_features, state, kept_share, lost_share);
                 }
             }
         }
@@ -4983,19 +5166,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
+    int64_t to_row, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -5006,15 +5189,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
+    int64_t to_row)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
+    int64_t to_row)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
 }
 
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
@@ -5045,6 +5228,15 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
         for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
             store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
                 load_any(sum + x)));
+}
+
+/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
+APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
+    int64_t steps, const mask_any *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
+            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
@@ -5217,12 +5409,11 @@ INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
+   of a row of `next` are prefetched too. A later product reads `next`. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
+    const int64_t width)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -5233,8 +5424,6 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f);
@@ -5245,6 +5434,43 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
     if (x < lanes)
         narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
             factor ? factor + x : NULL);
+}
+
+/* Like dot_any, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
+INLINE void dot_until_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, int64_t visible)
+{
+    for (int64_t r = 0; r < rows; r += 6) {
+        const int64_t some = min(rows - r, 6), end = min(steps, visible + r + some - 1), last = end > 1 ? end : 1;
+        if (some == 6)
+            dot_any(vectors, lanes, 6, 0, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                0, NULL);
+        else
+            dot_any(vectors, lanes, some, tail, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 0, NULL);
+    }
+}
+
+/* Like dot_any, but row r of c first becomes c * kept[r] - c * lost[r]. */
+INLINE void dot_kept_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const float *kept, const float *lost)
+{
+    for (int64_t r = 0; r < rows; r += 6) {
+        const int64_t some = min(rows - r, 6);
+        for (int64_t k = r; k < r + some; k++)
+            for (int64_t x = 0; x < lanes; x += 4) {
+                const vec_any old = load_any(c + k * c_row + x);
+                store_any(c + k * c_row + x, old * kept[k] - old * lost[k]);
+            }
+        if (some == 6)
+            dot_any(vectors, lanes, 6, 0, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                1, NULL);
+        else
+            dot_any(vectors, lanes, some, tail, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 1, NULL);
+    }
 }
 
 /* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
@@ -5264,6 +5490,28 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
     }
 }
 
+/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
+   adds in the order of dot_fetched_any, so that results round equally. */
+INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor)
+{
+    float column[32 * 4];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += 4) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? 16 : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
+                factor ? factor + x : NULL);
+    }
+}
+
 /* The functions for the products below. Each calls dot_any or a similar function with constants. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -5280,36 +5528,35 @@ APART void dot2_any(int64_t rows, const float *w, const float *rate, const float
     solve_any(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/1, /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot4_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
 {
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_until_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/64, c, /*c_row=*/64, visible);
 }
-APART void dot5_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot5_any(int64_t steps, const float *a, const float *b, float *c, const float *kept, const float *lost)
 {
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    dot_kept_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
+        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, kept, lost);
 }
-APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
-}
-APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot8_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0,
-        /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
+}
+APART void dot8_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
 APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -5351,6 +5598,11 @@ APART void dot16_any(int64_t lanes, int64_t steps, const float *a, const float *
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
+APART void dot17_any(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 static void gated_deltanet_linear_any(const struct call *call, int64_t task, unsigned char *work)
@@ -5359,294 +5611,307 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
     const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
+    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
+        call->log_decay_q_low_at.head;
+    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
+    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
         call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
+    const int64_t log_decay_q_head = call->log_decay_q_at.head;
+    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
+        call->log_decay_k_low_at.head;
+    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
         call->log_decay_k_at.head;
-    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + (g *
-        members + m) * call->log_decay_chunk_low_at.head;
-    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + (g * members + m)
-        * call->log_decay_chunk_at.head;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
+    const float *const log_decay_chunk_low = call->log_decay_chunk_low + b * call->log_decay_chunk_low_at.batch + g *
+        members * call->log_decay_chunk_low_at.head;
+    const float *const log_decay_chunk = call->log_decay_chunk + b * call->log_decay_chunk_at.batch + g * members *
+        call->log_decay_chunk_at.head;
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const query_features = (float *)(void *)(work + 16512); /* [d: 64, j: 32] */
     float *const score = (float *)(void *)(work + 24704); /* [j: 32, t_key: 32] */
     float *const query = (float *)(void *)(work + 28800); /* [f: 64, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 16384); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
-    float *const from_state = (float *)(void *)(work + 45184); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 53376); /* [j: 32, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 16384); /* [i: 32] */
+    float *const query_scale = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const from_state = (float *)(void *)(work + 36992); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 28800); /* [j: 32, e: 64] */
+    float *const query_features_3 = (float *)(void *)(work + 36992); /* [f: 64, j: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 16384); /* [i: 32] */
     float *const score_2 = (float *)(void *)(work + 24704); /* [j: 32, i: 32] */
-    float *const query_2 = (float *)(void *)(work + 24704); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 45184); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 28800); /* [e: 64, i: 32] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    float *const query_2 = (float *)(void *)(work + 45184); /* [f: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 53376); /* [i: 32, e: 64] */
+    float *const sum = (float *)(void *)(work + 45184); /* [i: 32, e: 64] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
     float *const kept_share = (float *)(void *)(work + 16384); /* [f: 64] */
     float *const lost_share = (float *)(void *)(work + 16640); /* [f: 64] */
-    float *const k_tile_2 = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
+    float *const k_tile = (float *)(void *)(work + 61568); /* [d: 64, j: 32] */
     float *const beta_tile = (float *)(void *)(work + 69760); /* [j: 32] */
     float *const log_decay_k_tile_2 = (float *)(void *)(work + 69888); /* [j: 32] */
     float *const log_decay_k_low_tile_2 = (float *)(void *)(work + 70016); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 61568); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 32896); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 33024); /* [i: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 64; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-        if (beta_array_row == 1) {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-        } else {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-        }
-        /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-        /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
-            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* key_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_sum + j, splat_any(0.0f));
-            }
-            /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                vec_any key_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_2_0 = load_any(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
-                }
-            }
-            /* key_features = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_sum_1 = load_any(key_sum + j);
-                const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(key_features + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_2);
-                }
-            }
-            /* query = key_features * select((lo() / 32) == 0, 1.0f,
-               exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - l ... */
-            const int t_3 = (j0 / 32) == 0;
-            const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any t_6 = t_3 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile_2 + ((t_key0 + t_key) -
-                    j0)) - log_decay_chunk_4) + (load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0)) -
-                    log_decay_chunk_low_5)) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(query + f * 32 + t_key, load_any(key_features + f * 32 + ((t_key0 + t_key) - j0)) * t_6);
-                }
-            }
-            /* score[j][t_key] = sum over d of key_features * key_features */
-            dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, key_features, score);
-            /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 - log_decay_k_low)) *
-               1.442695f) */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                const vec_any log_decay_k_tile_2_7 = load_any(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
-                const vec_any log_decay_k_low_tile_2_8 = load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key) - j0));
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) * exp2_any(((log_decay_k_tile_2_7
-                        - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 - log_decay_k_low[(j0 + j)])) *
-                        1.442695f));
-                }
-            }
-            /* key_scale = beta_tile */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_scale + j, load_any(beta_tile + j));
-            }
-            /* key_features_2 = key_features * exp2(((log_decay_chunk - log_decay_k_tile_2) + (log_decay_chunk_low -
-               log_decay_k_low_tile_2)) * ... */
-            const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any t_11 = exp2_any(((log_decay_chunk_9 - load_any(log_decay_k_tile_2 + j)) +
-                    (log_decay_chunk_low_10 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(key_features_2 + f * 32 + j, load_any(key_features + f * 32 + j) * t_11);
-                }
-            }
-            /* from_state[t_key][e] = sum over f of query * state */
-            dot1_any(t_key1 - t_key0, query, state, from_state);
-            /* from_state = v - from_state */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        store_any(from_state + t_key * 64 + e, load_any(v + (t_key0 + t_key) * v_row + e) -
-                            load_any(from_state + t_key * 64 + e));
-                    }
-                }
-            }
-            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
-               corrected[j][e]) */
-            dot2_any(t_key1 - t_key0, score, key_scale, from_state, corrected);
-        }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-            /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
-            /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
-            /* query_sum_2 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_sum_2 + i, splat_any(0.0f));
-            }
-            /* query_sum_2 += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    query_sum_2_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any q_tile_12 = load_any(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_12 * q_tile_12;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in[vector]);
-                }
-            }
-            /* q_tile = (q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2))) * 0.125f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_sum_2_13 = load_any(query_sum_2 + i);
-                const vec_any t_14 = pick_any(query_sum_2_13 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_13));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_14) * 0.125f);
-                }
-            }
-            /* query_2 = q_tile * select((lo() / 32) == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
-               (log_decay_q_low_tile - log_decay ... */
-            const int t_15 = (j0 / 32) == 0;
-            const float log_decay_chunk_16 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
-            const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_18 = t_15 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_q_tile + i) -
-                    log_decay_chunk_16) + (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_17)) * 1.442695f);
-                for (int64_t f = 0; f < 64; f++) {
-                    store_any(query_2 + f * 32 + i, load_any(q_tile + f * 32 + i) * t_18);
-                }
-            }
-            /* sum_from_state[e][i] = sum over f of state * query_2 */
-            dot3_any(round_up(i1 - i0, 4), state, query_2, sum_from_state);
-            /* score_2[j][i] = sum over d of key_features * q_tile */
-            dot0_any(round_up(i1 - i0, 4), j1 - j0, key_features, q_tile, score_2);
-            /* score_2 = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-               1.442695f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any log_decay_q_tile_19 = load_any(log_decay_q_tile + i);
-                const vec_any log_decay_q_low_tile_20 = load_any(log_decay_q_low_tile + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score_2 + j * 32 + i, load_any(score_2 + j * 32 + i) * exp2_any(((log_decay_q_tile_19 -
-                        log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_20 - log_decay_k_low[(j0 + j)])) * 1.442695f));
-                }
-            }
-            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_21 = (i0 + i + lane_any) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_21, mask_any),
-                        load_any(score_2 + j * 32 + i), splat_any(0.0f)));
-                }
-            }
-            /* sum[e][i] = sum over j of corrected * score_2 */
-            if (__builtin_expect(!finite_any(corrected, 64, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot4_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any in_region[8] = {0};
-                    if (finite_any(corrected + j * 64, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
-                            mask_any);
-                    }
-                    add_seen_any(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
-                }
-            } else
-                dot5_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
-            /* sum = sum + sum_from_state */
-            for (int64_t e = 0; e < 64; e++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
-                }
-            }
-            /* out = sum, transposed back */
-            transpose_out_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
-        }
-        /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
-           log_decay_chunk_low)) < 0.5f, p ... */
-        const float t_22 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
-            0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) -
-            1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
-        const float t_23 = powf(2.7182818f, t_22);
-        const int t_24 = t_23 < 0.5f;
-        const float t_25 = t_24 ? t_23 : 1.0f;
-        const float t_26 = t_24 ? 0.0f : (-expm1f(t_22));
-        for (int64_t f = 0; f < 64; f += 4) {
-            store_any(kept_share + f, splat_any(t_25));
-            store_any(lost_share + f, splat_any(t_26));
-        }
-        /* state = (state * kept_share) - (state * lost_share) */
+    float *const q_tile = (float *)(void *)(work + 53376); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 70144); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 70272); /* [i: 32] */
+    for (int64_t m = 0; m < members; m++) {
+        /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any state_27 = load_any(state + f * 64 + e);
-                    store_any(state + f * 64 + e, (state_27 * kept_share[f]) - (state_27 * lost_share[f]));
+                    store_any(state + f * 64 + e, splat_any(0.0f));
                 }
             }
         }
-        /* state[f][e] += sum over j of key_features_2 * corrected */
-        dot6_any(j1 - j0, key_features_2, corrected, state);
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
+            for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
+                const int64_t j1 = min(j0 + 32, j_end);
+                /* k_tile = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+                if (beta_array_row == 1) {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+                } else {
+                    /* beta_tile = beta_array, with zeros beyond the last row */
+                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+                }
+                /* log_decay_k_tile_2 = log_decay_k, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    log_decay_k_tile_2[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+                /* log_decay_k_low_tile_2 = log_decay_k_low, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                    log_decay_k_low_tile_2[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+                    /* query_sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(query_sum + j, splat_any(0.0f));
+                    }
+                    /* query_sum += k_tile * k_tile */
+                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                        vec_any query_sum_in[2];
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            query_sum_in[vector] = (vec_any){0};
+                        }
+                        for (int64_t d = 0; d < 64; d++) {
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
+                                query_sum_in[vector] += k_tile_0 * k_tile_0;
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
+                        }
+                    }
+                    /* query_features = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any query_sum_1 = load_any(query_sum + j);
+                        const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f),
+                            1.0f / sqrt_any(query_sum_1));
+                        for (int64_t d = 0; d < 64; d++) {
+                            store_any(query_features + d * 32 + j, load_any(k_tile + d * 32 + j) * t_2);
+                        }
+                    }
+                    /* score[j][t_key] = sum over d of query_features * query_features */
+                    dot0_any(round_up(t_key1 - t_key0, 4), j1 - j0, query_features, query_features, score);
+                    /* query = query_features * select((lo() / 32) == 0, 1.0f,
+                       exp2(((log_decay_k_tile_2 - log_decay_chunk) + (log_decay_k_low_tile_2 - ... */
+                    const int t_3 = (j0 / 32) == 0;
+                    const float log_decay_chunk_4 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_5 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                        const vec_any t_6 = t_3 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_k_tile_2 + ((t_key0 +
+                            t_key) - j0)) - log_decay_chunk_4) + (load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
+                            j0)) - log_decay_chunk_low_5)) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_any(query + f * 32 + t_key, load_any(query_features + f * 32 + ((t_key0 + t_key) -
+                                j0)) * t_6);
+                        }
+                    }
+                    /* score = score * exp2(((log_decay_k_tile_2 - log_decay_k) + (log_decay_k_low_tile_2 -
+                       log_decay_k_low)) * 1.442695f) */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                        const vec_any log_decay_k_tile_2_7 = load_any(log_decay_k_tile_2 + ((t_key0 + t_key) - j0));
+                        const vec_any log_decay_k_low_tile_2_8 = load_any(log_decay_k_low_tile_2 + ((t_key0 + t_key) -
+                            j0));
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 32 + t_key, load_any(score + j * 32 + t_key) *
+                                exp2_any(((log_decay_k_tile_2_7 - log_decay_k[(j0 + j)]) + (log_decay_k_low_tile_2_8 -
+                                log_decay_k_low[(j0 + j)])) * 1.442695f));
+                        }
+                    }
+                    /* query_scale = beta_tile */
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        store_any(query_scale + j, load_any(beta_tile + j));
+                    }
+                    /* from_state[t_key][e] = sum over f of query * state */
+                    dot1_any(t_key1 - t_key0, query, state, from_state);
+                    /* from_state = v - from_state */
+                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                store_any(from_state + t_key * 64 + e, load_any(v + (t_key0 + t_key) * v_row + e) -
+                                    load_any(from_state + t_key * 64 + e));
+                            }
+                        }
+                    }
+                    /* corrected[t_key][e] = query_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+                       corrected[j][e]) */
+                    dot2_any(t_key1 - t_key0, score, query_scale, from_state, corrected);
+                    /* query_features_3 = query_features * exp2(((log_decay_chunk - log_decay_k_tile_2) +
+                       (log_decay_chunk_low - log_decay_k_low_tile_2 ... */
+                    const float log_decay_chunk_9 = log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1), 0)];
+                    const float log_decay_chunk_low_10 = log_decay_chunk_low[max(min((((j0 / 32) + 1) * 32) - 1,
+                        n_k - 1), 0)];
+                    for (int64_t j = 0; j < j1 - j0; j += 4) {
+                        const vec_any t_11 = exp2_any(((log_decay_chunk_9 - load_any(log_decay_k_tile_2 + j)) +
+                            (log_decay_chunk_low_10 - load_any(log_decay_k_low_tile_2 + j))) * 1.442695f);
+                        for (int64_t f = 0; f < 64; f++) {
+                            store_any(query_features_3 + f * 32 + j, load_any(query_features + f * 32 + j) * t_11);
+                        }
+                    }
+                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+                        const int64_t i1 = min(i0 + 32, i_end);
+                        /* q_tile = q, with zeros beyond the last row */
+                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+                        /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+                        for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                            log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
+                        /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+                        for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                            log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[m * log_decay_q_low_head + (i0 + i)]
+                                : 0;
+                        /* query_sum_3 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            store_any(query_sum_3 + i, splat_any(0.0f));
+                        }
+                        /* query_sum_3 += q_tile * q_tile */
+                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                            vec_any query_sum_3_in[2];
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                query_sum_3_in[vector] = (vec_any){0};
+                            }
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                    const vec_any q_tile_12 = load_any(q_tile + d * 32 + i);
+                                    query_sum_3_in[vector] += q_tile_12 * q_tile_12;
+                                }
+                            }
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in[vector]);
+                            }
+                        }
+                        /* q_tile = (q_tile * select(query_sum_3 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_3))) * 0.125f */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const vec_any query_sum_3_13 = load_any(query_sum_3 + i);
+                            const vec_any t_14 = pick_any(query_sum_3_13 == 0.0f, splat_any(0.0f),
+                                1.0f / sqrt_any(query_sum_3_13));
+                            for (int64_t d = 0; d < 64; d++) {
+                                store_any(q_tile + d * 32 + i, (load_any(q_tile + d * 32 + i) * t_14) * 0.125f);
+                            }
+                        }
+                        /* score_2[j][i] = sum over d of query_features * q_tile */
+                        dot0_any(round_up(i1 - i0, 4), j1 - j0, query_features, q_tile, score_2);
+                        /* query_2 = q_tile * select((lo() / 32) == 0, 1.0f,
+                           exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - log_decay ... */
+                        const int t_15 = (j0 / 32) == 0;
+                        const float log_decay_chunk_16 = log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)];
+                        const float log_decay_chunk_low_17 = log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)];
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const vec_any t_18 = t_15 ? splat_any(1.0f) : exp2_any(((load_any(log_decay_q_tile + i) -
+                                log_decay_chunk_16) + (load_any(log_decay_q_low_tile + i) - log_decay_chunk_low_17)) *
+                                1.442695f);
+                            for (int64_t f = 0; f < 64; f++) {
+                                store_any(query_2 + f * 32 + i, load_any(q_tile + f * 32 + i) * t_18);
+                            }
+                        }
+                        /* score_2 = score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
+                           log_decay_k_low)) * 1.442695f) */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const vec_any log_decay_q_tile_19 = load_any(log_decay_q_tile + i);
+                            const vec_any log_decay_q_low_tile_20 = load_any(log_decay_q_low_tile + i);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score_2 + j * 32 + i, load_any(score_2 + j * 32 + i) *
+                                    exp2_any(((log_decay_q_tile_19 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_20 -
+                                    log_decay_k_low[(j0 + j)])) * 1.442695f));
+                            }
+                        }
+                        /* sum_from_state[i][e] = sum over f of query_2 * state */
+                        dot1_any(i1 - i0, query_2, state, sum_from_state);
+                        /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            const ints_any t_21 = (i0 + i + lane_any) + query_start;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_21,
+                                    mask_any), load_any(score_2 + j * 32 + i), splat_any(0.0f)));
+                            }
+                        }
+                        /* sum[i][e] = sum over j of score_2 * corrected */
+                        if (__builtin_expect(!finite_any(corrected, 64, j1 - j0, 64),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot3_any(i1 - i0, j1 - j0, score_2, corrected, sum);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_any in_region[8] = {0};
+                                const int64_t t_22 = (i0 + i) + query_start;
+                                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_22, mask_any);
+                                }
+                                add_seen_lanes_any(64, sum + i * 64, score_2 + i * 1, corrected, 64, j1 - j0,
+                                    in_region);
+                            }
+                        } else
+                            dot4_any(i1 - i0, j1 - j0, score_2, corrected, sum, i0 + query_start - j0 + 1);
+                        /* sum = sum + sum_from_state */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                                    store_any(sum + i * 64 + e, load_any(sum + i * 64 + e) + load_any(sum_from_state + i
+                                        * 64 + e));
+                                }
+                            }
+                        }
+                        /* out = sum */
+                        for (int64_t i = 0; i < i1 - i0; i++)
+                            for (int64_t e = 0; e < 64; e++)
+                                out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
+                    }
+                    /* kept_share = select(pow(2.7182818f, (log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+                       log_decay_chunk_low)) < 0.5f, p ... */
+                    const float t_23 = (log_decay_chunk[max(min((((j0 / 32) + 1) * 32) - 1, n_k - 1),
+                        0)] - log_decay_chunk[max(min(j0 - 1, n_k - 1), 0)]) + (log_decay_chunk_low[max(min((((j0 / 32)
+                        + 1) * 32) - 1, n_k - 1), 0)] - log_decay_chunk_low[max(min(j0 - 1, n_k - 1), 0)]);
+                    const float t_24 = powf(2.7182818f, t_23);
+                    const int t_25 = t_24 < 0.5f;
+                    const float t_26 = t_25 ? t_24 : 1.0f;
+                    const float t_27 = t_25 ? 0.0f : (-expm1f(t_23));
+                    for (int64_t f = 0; f < 64; f += 4) {
+                        store_any(kept_share + f, splat_any(t_26));
+                        store_any(lost_share + f, splat_any(t_27));
+                    }
+                    /* state[f][e] = state * kept_share - state * lost_share + sum over j of query_features_3 *
+                       corrected */
+                    dot5_any(j1 - j0, query_features_3, corrected, state, kept_share, lost_share);
+                }
+            }
+        }
     }
 }
 
@@ -5705,7 +5970,7 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
             if (beta_array_row == 1) {
@@ -5829,17 +6094,8 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
                 store_any(kept_share + f, splat_any(t_16));
                 store_any(lost_share + f, splat_any(t_17));
             }
-            /* state = (state * kept_share) - (state * lost_share) */
-            for (int64_t f = 0; f < 64; f++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        const vec_any state_18 = load_any(state + f * 64 + e);
-                        store_any(state + f * 64 + e, (state_18 * kept_share[f]) - (state_18 * lost_share[f]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over j of key * corrected */
-            dot6_any(j1 - j0, key, corrected, state);
+            /* state[f][e] = state * kept_share - state * lost_share + sum over j of key * corrected */
+            dot5_any(j1 - j0, key, corrected, state, kept_share, lost_share);
             if (linear_part_0) {
                 /* linear_part_0 = corrected, transposed back */
                 for (int64_t j = 0; j < j1 - j0; j++)
@@ -5970,7 +6226,7 @@ static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
@@ -5985,7 +6241,7 @@ static void
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
                     transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
-                        linear_part_0_tile, 32, 64);
+                        linear_part_0_tile, 32);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                         for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
@@ -6094,7 +6350,7 @@ static void
                     }
                     if (linear_part_3 || linear_part_5) {
                         /* query_2[f][j] = sum over e of state * query_features_2 */
-                        dot7_any(round_up(j1 - j0, 4), state, query_features_2, query_2);
+                        dot6_any(round_up(j1 - j0, 4), state, query_features_2, query_2);
                     }
                     if (linear_part_5) {
                         /* query_sum_3 = 0.0f */
@@ -6153,9 +6409,11 @@ static void
                     }
                     if (linear_part_3) {
                         /* sum_2 = 0.0f */
-                        for (int64_t d = 0; d < 64; d++) {
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                store_any(sum_2 + d * 32 + j, splat_any(0.0f));
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                    store_any(sum_2 + d * 32 + j, splat_any(0.0f));
+                                }
                             }
                         }
                     }
@@ -6169,7 +6427,7 @@ static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -6201,7 +6459,7 @@ static void
                         }
                         if (linear_part_3 || linear_part_5) {
                             /* score_2[i][j] = sum over e of dout * query_features_2 */
-                            dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 query_features_2, score_2);
                         }
                         if (linear_part_3) {
@@ -6249,7 +6507,20 @@ static void
                             }
                         }
                         /* sum[j][e] += sum over i of score_3 * dout */
-                        dot9_any(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                        if (__builtin_expect(!finite_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                            0)) { /* infinity and NaN affect only queries that see them */
+                            dot8_any(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                mask_any in_region[8] = {0};
+                                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) +
+                                        query_start), mask_any);
+                                }
+                                add_seen_lanes_any(64, sum + j * 64, score_3 + j * 32,
+                                    dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, in_region);
+                            }
+                        } else
+                            dot9_any(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
                         /* query_features_6 = (q_tile * select((lo() / 32) == 0, 1.0f,
                            exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
                         const int t_36 = (j0 / 32) == 0;
@@ -6297,14 +6568,16 @@ static void
                         }
                         if (linear_part_5) {
                             /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_any(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
+                            transpose_any(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
                             /* score_3 = score_2_turned * neg(score_3) */
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                                    store_any(score_3 + j * 32 + i, load_any(score_2_turned + j * 32 + i) *
-                                        (-load_any(score_3 + j * 32 + i)));
+                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                                for (int64_t j = 0; j < j1 - j0; j++) {
+                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                        store_any(score_3 + j * 32 + i, load_any(score_2_turned + j * 32 + i) *
+                                            (-load_any(score_3 + j * 32 + i)));
+                                    }
                                 }
                             }
                             /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
@@ -6316,7 +6589,7 @@ static void
                                 }
                             }
                             /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_any(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
+                            transpose_any(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                                 for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
                             /* row_sum += weight_5_turned */
@@ -6385,7 +6658,7 @@ static void
                             store_any(query_4 + t_key, splat_any(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
+                        transpose_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
                         /* query_4 += corrected_turned * linear_part_0_tile */
@@ -6449,7 +6722,7 @@ static void
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_any(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
+                        transpose_any(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
@@ -6469,14 +6742,16 @@ static void
                         } else
                             dot16_any(round_up(t_key1 - t_key0, 4), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
-                        for (int64_t d = 0; d < 64; d++) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                                store_any(sum_3 + d * 32 + t_key, load_any(sum_3 + d * 32 + t_key));
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                    store_any(sum_3 + d * 32 + t_key, load_any(sum_3 + d * 32 + t_key));
+                                }
                             }
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         transpose_out_any(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row, 64);
+                            linear_part_2_row);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
@@ -6530,18 +6805,20 @@ static void
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         transpose_out_any(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row, 64);
+                            linear_part_3_row);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
+                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
                         /* score_4_turned = score_4_turned * score */
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                                store_any(score_4_turned + j * 32 + t_key, load_any(score_4_turned + j * 32 + t_key) *
-                                    load_any(score + j * 32 + t_key));
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                    store_any(score_4_turned + j * 32 + t_key, load_any(score_4_turned + j * 32 + t_key)
+                                        * load_any(score + j * 32 + t_key));
+                                }
                             }
                         }
                         /* row_sum_2 = 0.0f */
@@ -6571,14 +6848,16 @@ static void
                     }
                     if (linear_part_5) {
                         /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
+                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
                         /* score = score_4_turned_2 * neg(score) */
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                                store_any(score + j * 32 + t_key, load_any(score_4_turned_2 + j * 32 + t_key) *
-                                    (-load_any(score + j * 32 + t_key)));
+                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
+                                    store_any(score + j * 32 + t_key, load_any(score_4_turned_2 + j * 32 + t_key) *
+                                        (-load_any(score + j * 32 + t_key)));
+                                }
                             }
                         }
                         /* row_sum_3 = 0.0f */
@@ -6594,7 +6873,7 @@ static void
                             }
                         }
                         /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_any(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
+                        transpose_any(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32);
                         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0;
                                 t_key++) weight_8_turned[t_key * 32 + j] = 0;
@@ -6623,7 +6902,7 @@ static void
                             linear_part_5[(j0 + j)] = row_sum[j];
                     }
                     /* state[f][e] += sum over t_key of query_features_4 * key_2 */
-                    dot6_any(t_key1 - t_key0, query_features_4, key_2, state);
+                    dot17_any(t_key1 - t_key0, query_features_4, key_2, state);
                 }
             }
         }
@@ -6748,7 +7027,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
@@ -6769,7 +7048,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
                     transpose_any(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
-                        linear_part_3_tile, 32, 64);
+                        linear_part_3_tile, 32);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                         for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
                 }
@@ -6783,14 +7062,14 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
                         transpose_any(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0,
-                            64, linear_part_1_tile, 32, 64);
+                            64, linear_part_1_tile, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                         transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0,
-                            64, linear_part_2_tile, 32, 64);
+                            64, linear_part_2_tile, 32);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
                     }
@@ -6863,7 +7142,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             }
                         }
                         /* sum_from_state[f][t_key] = sum over e of state * linear_part_1_tile */
-                        dot7_any(round_up(t_key1 - t_key0, 4), state, linear_part_1_tile, sum_from_state);
+                        dot6_any(round_up(t_key1 - t_key0, 4), state, linear_part_1_tile, sum_from_state);
                     }
                     if (dk) {
                         /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
@@ -6913,15 +7192,17 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             }
                         }
                         /* query_6 = (query_4 + query_5) + linear_part_3_tile */
-                        for (int64_t d = 0; d < 64; d++) {
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                store_any(query_6 + d * 32 + j, (load_any(query_4 + d * 32 + ((j0 + j) - t_key0)) +
-                                    load_any(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_any(linear_part_3_tile + d
-                                    * 32 + j));
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                            for (int64_t d = 0; d < 64; d++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                    store_any(query_6 + d * 32 + j, (load_any(query_4 + d * 32 + ((j0 + j) - t_key0)) +
+                                        load_any(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_any(linear_part_3_tile
+                                        + d * 32 + j));
+                                }
                             }
                         }
                         /* dk = query_6, transposed back */
-                        transpose_out_any(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+                        transpose_out_any(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
                     }
                     if (dlog_decay_k) {
                         /* query_sum_4 = 0.0f */
@@ -6964,12 +7245,11 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                             /* dout_tile = dout, with zeros beyond the last row */
-                            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32,
-                                64);
+                            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -6984,7 +7264,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                 store_any(query_sum_5 + i, splat_any(0.0f));
                             }
                             /* sum_from_state_2[f][i] = sum over e of state * dout_tile */
-                            dot7_any(round_up(i1 - i0, 4), state, dout_tile, sum_from_state_2);
+                            dot6_any(round_up(i1 - i0, 4), state, dout_tile, sum_from_state_2);
                         }
                         if (dq) {
                             /* query_8 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
@@ -7003,11 +7283,11 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                         }
                         if (dq || dlog_decay_q) {
                             /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_any(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
+                            transpose_any(key_features, 64, j1 - j0, 64, key_features_turned, 32);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                                 for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
                             /* score[i][j] = sum over e of dout * key_features_turned */
-                            dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 key_features_turned, score);
                         }
                         if (dq) {
@@ -7032,7 +7312,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                 }
                             }
                             /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_any(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
+                            transpose_any(weight, 32, i1 - i0, j1 - j0, weight_turned, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
                             /* sum[d][i] = sum over j of query_features * weight_turned */
@@ -7104,7 +7384,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                 }
                             }
                             /* dq = sum, transposed back */
-                            transpose_out_any(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
+                            transpose_out_any(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
                         }
                         if (dlog_decay_q) {
                             /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,
@@ -7120,7 +7400,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_any(round_up(i1 - i0, 4), j1 - j0, query_features, q_tile, score_2);
                             /* score_turned = score, with zeros beyond the last row */
-                            transpose_any(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
+                            transpose_any(score, 32, i1 - i0, j1 - j0, score_turned, 32);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
                             /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
@@ -7194,17 +7474,9 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                         store_any(kept_share + f, splat_any(t_53));
                         store_any(lost_share + f, splat_any(t_54));
                     }
-                    /* state = (state * kept_share) - (state * lost_share) */
-                    for (int64_t f = 0; f < 64; f++) {
-                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                                const vec_any state_55 = load_any(state + f * 64 + e);
-                                store_any(state + f * 64 + e, (state_55 * kept_share[f]) - (state_55 * lost_share[f]));
-                            }
-                        }
-                    }
-                    /* state[f][e] += sum over j of query_features_2 * key_features */
-                    dot6_any(j1 - j0, query_features_2, key_features, state);
+                    /* state[f][e] = state * kept_share - state * lost_share + sum over j of query_features_2 *
+                       key_features */
+                    dot5_any(j1 - j0, query_features_2, key_features, state, kept_share, lost_share);
                 }
             }
         }
@@ -7309,16 +7581,15 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = gated_deltanet_linear_v4, .tile = -1, .own = 70144, .of_token = 4160,
+        return (struct version){.rows = gated_deltanet_linear_v4, .tile = 0, .own = 70400, .of_token = 4160,
             .in_keys = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = gated_deltanet_linear_v3, .tile = -1, .own = 70144, .of_token = 4160,
+        return (struct version){.rows = gated_deltanet_linear_v3, .tile = 0, .own = 70400, .of_token = 4160,
             .in_keys = 1};
 #endif
-    return (struct version){.rows = gated_deltanet_linear_any, .tile = -1, .own = 70144, .of_token = 4160,
-        .in_keys = 1};
+    return (struct version){.rows = gated_deltanet_linear_any, .tile = 0, .own = 70400, .of_token = 4160, .in_keys = 1};
 }
 
 

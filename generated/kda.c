@@ -633,6 +633,27 @@ TARGET_v4 INLINE void decayed_v4(int64_t lanes, int64_t rows, int64_t steps, int
     }
 }
 
+/* Like dot_v4, but row r of c first becomes c * kept[r] - c * lost[r]. */
+TARGET_v4 INLINE void dot_kept_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const float *kept, const float *lost)
+{
+    for (int64_t r = 0; r < rows; r += 6) {
+        const int64_t some = min(rows - r, 6);
+        for (int64_t k = r; k < r + some; k++)
+            for (int64_t x = 0; x < lanes; x += 16) {
+                const vec_v4 old = load_v4(c + k * c_row + x);
+                store_v4(c + k * c_row + x, old * kept[k] - old * lost[k]);
+            }
+        if (some == 6)
+            dot_v4(vectors, lanes, 6, 0, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                1, NULL);
+        else
+            dot_v4(vectors, lanes, some, tail, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 1, NULL);
+    }
+}
+
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -682,10 +703,11 @@ TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, const
     dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, float *c, const float *kept,
+    const float *lost)
 {
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+    dot_kept_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
+        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, kept, lost);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -978,17 +1000,8 @@ TARGET_v4 static void kda_linear_v4(const struct call *call, int64_t task, unsig
             store_v4(kept_share + f, pick_v4(t_11, t_10, splat_v4(1.0f)));
             store_v4(lost_share + f, pick_v4(t_11, splat_v4(0.0f), -expm1_v4(t_9)));
         }
-        /* state = (state * kept_share) - (state * lost_share) */
-        for (int64_t f = 0; f < 64; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 state_12 = load_v4(state + f * 64 + e);
-                    store_v4(state + f * 64 + e, (state_12 * kept_share[f]) - (state_12 * lost_share[f]));
-                }
-            }
-        }
-        /* state[f][e] += sum over j of key_features * corrected */
-        dot6_v4(j1 - j0, key_features, corrected, state);
+        /* state[f][e] = state * kept_share - state * lost_share + sum over j of key_features * corrected */
+        dot6_v4(j1 - j0, key_features, corrected, state, kept_share, lost_share);
     }
 }
 
@@ -1521,6 +1534,27 @@ TARGET_v3 INLINE void decayed_v3(int64_t lanes, int64_t rows, int64_t steps, int
     }
 }
 
+/* Like dot_v3, but row r of c first becomes c * kept[r] - c * lost[r]. */
+TARGET_v3 INLINE void dot_kept_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const float *kept, const float *lost)
+{
+    for (int64_t r = 0; r < rows; r += 6) {
+        const int64_t some = min(rows - r, 6);
+        for (int64_t k = r; k < r + some; k++)
+            for (int64_t x = 0; x < lanes; x += 8) {
+                const vec_v3 old = load_v3(c + k * c_row + x);
+                store_v3(c + k * c_row + x, old * kept[k] - old * lost[k]);
+            }
+        if (some == 6)
+            dot_v3(vectors, lanes, 6, 0, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                1, NULL);
+        else
+            dot_v3(vectors, lanes, some, tail, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 1, NULL);
+    }
+}
+
 /* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -1570,10 +1604,11 @@ TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, const
     dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, float *c, const float *kept,
+    const float *lost)
 {
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+    dot_kept_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
+        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, kept, lost);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1866,17 +1901,8 @@ TARGET_v3 static void kda_linear_v3(const struct call *call, int64_t task, unsig
             store_v3(kept_share + f, pick_v3(t_11, t_10, splat_v3(1.0f)));
             store_v3(lost_share + f, pick_v3(t_11, splat_v3(0.0f), -expm1_v3(t_9)));
         }
-        /* state = (state * kept_share) - (state * lost_share) */
-        for (int64_t f = 0; f < 64; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 state_12 = load_v3(state + f * 64 + e);
-                    store_v3(state + f * 64 + e, (state_12 * kept_share[f]) - (state_12 * lost_share[f]));
-                }
-            }
-        }
-        /* state[f][e] += sum over j of key_features * corrected */
-        dot6_v3(j1 - j0, key_features, corrected, state);
+        /* state[f][e] = state * kept_share - state * lost_share + sum over j of key_features * corrected */
+        dot6_v3(j1 - j0, key_features, corrected, state, kept_share, lost_share);
     }
 }
 
@@ -2399,6 +2425,27 @@ INLINE void decayed_any(int64_t lanes, int64_t rows, int64_t steps, int64_t firs
     }
 }
 
+/* Like dot_any, but row r of c first becomes c * kept[r] - c * lost[r]. */
+INLINE void dot_kept_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const float *kept, const float *lost)
+{
+    for (int64_t r = 0; r < rows; r += 6) {
+        const int64_t some = min(rows - r, 6);
+        for (int64_t k = r; k < r + some; k++)
+            for (int64_t x = 0; x < lanes; x += 4) {
+                const vec_any old = load_any(c + k * c_row + x);
+                store_any(c + k * c_row + x, old * kept[k] - old * lost[k]);
+            }
+        if (some == 6)
+            dot_any(vectors, lanes, 6, 0, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                1, NULL);
+        else
+            dot_any(vectors, lanes, some, tail, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 1, NULL);
+    }
+}
+
 /* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
@@ -2448,10 +2495,10 @@ APART void dot5_any(int64_t lanes, int64_t steps, const float *a, const float *b
     dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot6_any(int64_t steps, const float *a, const float *b, float *c, const float *kept, const float *lost)
 {
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+    dot_kept_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
+        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, kept, lost);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -2744,17 +2791,8 @@ static void kda_linear_any(const struct call *call, int64_t task, unsigned char 
             store_any(kept_share + f, pick_any(t_11, t_10, splat_any(1.0f)));
             store_any(lost_share + f, pick_any(t_11, splat_any(0.0f), -expm1_any(t_9)));
         }
-        /* state = (state * kept_share) - (state * lost_share) */
-        for (int64_t f = 0; f < 64; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any state_12 = load_any(state + f * 64 + e);
-                    store_any(state + f * 64 + e, (state_12 * kept_share[f]) - (state_12 * lost_share[f]));
-                }
-            }
-        }
-        /* state[f][e] += sum over j of key_features * corrected */
-        dot6_any(j1 - j0, key_features, corrected, state);
+        /* state[f][e] = state * kept_share - state * lost_share + sum over j of key_features * corrected */
+        dot6_any(j1 - j0, key_features, corrected, state, kept_share, lost_share);
     }
 }
 

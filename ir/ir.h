@@ -728,6 +728,8 @@ struct stmt {
          - `row` is operand 0. It does not have the lane axis.
          - `lane` is operand 1. Its last axis is the lane axis. It does not have the row axis.
          - `factor` is operand 2, with the lane axis. It may be absent.
+         - `less` is operand 3, and may be absent. With it, both factors have the row axis instead of the lane axis, and
+           `to` becomes to * factor - to * less + this sum.
          - If `lane` is paired along `axis`, then `row` is paired too, or is bf16 with `axis` last.
          - `where` is the region of the sum. `lane` is 0 outside the region. So the region matters only if `row` is
            infinite or NaN there.

@@ -416,7 +416,8 @@ static void run_dot(struct machine *e, const struct stmt *s)
     uint32_t nest = nest_of(s) | UINT32_C(1) << over;
     struct access row = access_over(e, &s->operand[0], nest), lane = access_over(e, &s->operand[1], nest),
                   to = access_over(e, &s->assign[0].to, nest);
-    struct access factor = s->operands > 2 ? access_over(e, &s->operand[2], nest) : to;
+    struct access factor = s->operands > 2 ? access_over(e, &s->operand[2], nest) : to,
+                  less = s->operands > 3 ? access_over(e, &s->operand[3], nest) : to;
     bool straight = row.straight && lane.straight, region = s->where && holds(e, s);
     memcpy(e->index, e->lo, sizeof e->index); /* holds() may have changed indices */
     for (e->index[row_axis] = e->lo[row_axis]; e->index[row_axis] < e->hi[row_axis] && !e->error;
@@ -440,8 +441,10 @@ static void run_dot(struct machine *e, const struct stmt *s)
             bool adds = s->assign[0].fold == FOLD_SUM;
             double *here = e->error ? NULL : element(e, &to, 2, axes, adds);
             const double *scale = here && s->operands > 2 ? element(e, &factor, 2, axes, true) : NULL;
+            const double *loss = here && s->operands > 3 ? element(e, &less, 2, axes, true) : NULL;
             if (here && !e->error)
-                *here = e->sum[n] * (s->times != 0 ? s->times : 1) + (adds ? *here * (scale ? *scale : 1) : 0);
+                *here = e->sum[n] * (s->times != 0 ? s->times : 1) +
+                        (adds ? *here * (scale ? *scale : 1) - (loss ? *here * *loss : 0) : 0);
         }
         e->index[lane_axis] = e->lo[lane_axis];
     }

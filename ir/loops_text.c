@@ -135,6 +135,10 @@ static void print_dot(const struct loops *l, const struct stmt *s, struct text *
         text_add(out, " factor ");
         print_ref(l, &s->operand[2], out);
     }
+    if (s->operands > 3) {
+        text_add(out, " less ");
+        print_ref(l, &s->operand[3], out);
+    }
     if (s->times != 0) {
         text_add(out, " times ");
         real_print(s->times, true, out);
@@ -409,6 +413,7 @@ static void read_dot(struct reader *r, struct stmt *s)
     reader_expect(r, "*");
     s->operand[s->operands++] = reader_ref(r);
     if (reader_take(r, "factor")) s->operand[s->operands++] = reader_ref(r);
+    if (s->operands == 3 && reader_take(r, "less")) s->operand[s->operands++] = reader_ref(r);
     if (reader_take(r, "times")) s->times = reader_real(r);
     if (!reader_take(r, "where")) return;
     s->where = reader_expr(r);

@@ -315,8 +315,8 @@ static const char *check_region(const struct scope *c, const struct stmt *s, uin
 
 static const char *check_dot(const struct scope *c, const struct stmt *s, uint32_t nest)
 {
-    if (s->rank != 2 || s->assigns != 1 || s->operands < 2 || s->operands > 3)
-        return "it needs two axes, two operands and at most one factor";
+    if (s->rank != 2 || s->assigns != 1 || s->operands < 2 || s->operands > 4)
+        return "it needs two axes, two operands and at most two factors";
     int row = s->axes[0], lane = s->axes[1], over = s->axis;
     const struct ref *to = &s->assign[0].to, *by_row = &s->operand[0], *by_lane = &s->operand[1];
     if (over == row || over == lane) return "it sums over an axis of the result";
@@ -341,6 +341,14 @@ static const char *check_dot(const struct scope *c, const struct stmt *s, uint32
     if (!ref_uses_axis(by_lane, over)) return "its second operand must have the summed axis";
     if ((wrong = check_pairs(c, s)) || (wrong = check_region(c, s, nest | bit(over))) || s->operands < 3) return wrong;
     if (s->assign[0].fold != FOLD_SUM) return "'factor' needs 'sum'";
+    if (s->operands == 4) {
+        if (s->assign[0].compensation || c->loops->array[by_lane->of].paired)
+            return "'less' needs a sum of reals without compensation";
+        for (int k = 2; k < 4; k++)
+            if (ref_uses_axis(&s->operand[k], lane) || !ref_uses_axis(&s->operand[k], row))
+                return "its factors must have the row axis and not the lane axis";
+        return NULL;
+    }
     return ref_uses_axis(&s->operand[2], row) || !ref_uses_axis(&s->operand[2], lane)
                ? "its factor must have the lane axis and not the row axis"
                : NULL;

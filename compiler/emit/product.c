@@ -115,6 +115,45 @@ static const char *fetched_product(const struct emitter *x, const struct ref *la
     return arena_printf(x->m->arena, "dot_fetched%s", emit_type_suffix(x->m, x->l->array[lane->of].dtype));
 }
 
+/* Prints a product that sets or scales its result itself. `extra`: the arguments after those of every product. */
+static void emit_special(struct emitter *x, const char *product, const struct product_argument *argument, int arguments,
+                         const struct product_argument *extra, int extras)
+{
+    static const char *const left_out[] = {"update", "factor", "compensation"};
+    struct product_argument all[MAX_ARGUMENTS];
+    int count = 0;
+    for (int k = 0; k < arguments; k++) {
+        bool taken = true;
+        for (int n = 0; n < 3; n++) taken &= strcmp(argument[k].name, left_out[n]) != 0;
+        if (taken) all[count++] = argument[k];
+    }
+    for (int k = 0; k < extras; k++) all[count++] = extra[k];
+    emit_call(x, product, all, count);
+}
+
+/* Prints a product that also multiplies each row of the sum by what is kept of it. */
+static void emit_kept(struct emitter *x, const struct stmt *s, const struct product_argument *argument, int arguments)
+{
+    const char *const numbers = arena_printf(x->m->arena, "const %s *", x->real);
+    const struct product_argument extra[] = {{"kept", numbers, emit_corner(x, s, &s->operand[2])},
+                                             {"lost", numbers, emit_corner(x, s, &s->operand[3])}};
+    emit_special(x, "dot_kept", argument, arguments, extra, 2);
+}
+
+/* Returns C for the number of steps that the first row sees, if each row sees the first steps and one step more than
+   the row before it. Otherwise returns NULL. */
+static const char *steps_of_first_row(struct emitter *x, const struct stmt *s)
+{
+    struct module *const m = x->m;
+    const struct expr *const row = expr_leaf(m, EXPR_INDEX, s->axes[0]), *const last = s->where->arg[1];
+    if (s->where->op != EXPR_LE || s->where->arg[0] != expr_leaf(m, EXPR_INDEX, s->axis)) return NULL;
+    const uint32_t varies = UINT32_C(1) << s->axes[0] | UINT32_C(1) << s->axes[1] | UINT32_C(1) << s->axis;
+    if (last != row && (last->op != EXPR_ADD || last->arg[0] != row || expr_axes(last->arg[1]) & varies)) return NULL;
+    const struct expr *const first = expr_replace(m, last, row, expr_leaf(m, EXPR_LO, s->axes[0]));
+    return emit_integer(x, expr_make(m, EXPR_ADD, expr_make(m, EXPR_SUB, first, expr_leaf(m, EXPR_LO, s->axis), NULL),
+                                     expr_int(m, 1), NULL));
+}
+
 /* Like emit_over_region, but the lanes are rows of weights and values. If `fetched`, the values are prefetched. */
 static void emit_across_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
                                int arguments, bool fetched)
@@ -170,7 +209,12 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     x->indent -= 4;
     emit_line(x, "} else");
     x->indent += 4;
-    emit_call(x, paired ? "dot_paired" : fetched ? fetched_product(x, lane) : "dot", argument, arguments);
+    const char *const visible = paired || fetched || s->assign[0].fold != FOLD_SET ? NULL : steps_of_first_row(x, s);
+    if (visible)
+        emit_special(x, "dot_until", argument, arguments, &(struct product_argument){"visible", "int64_t ", visible},
+                     1);
+    else
+        emit_call(x, paired ? "dot_paired" : fetched ? fetched_product(x, lane) : "dot", argument, arguments);
     x->indent -= 4;
 }
 
@@ -225,16 +269,30 @@ static bool rows_of_caller(struct emitter *x, const struct stmt *s)
            strcmp(emit_step(x, &s->operand[0], s->axis), "1") == 0;
 }
 
-/* Returns the next product that reads another array of the caller at the same tokens, or NULL. Its rows are
-   prefetched too. */
-static const struct stmt *next_over_rows(const struct emitter *x, const struct stmt *s)
+/* Whether r has rows of another array of the caller, one for each row of product s. */
+static bool other_rows(const struct emitter *x, const struct stmt *s, const struct ref *r, int rows, int elements)
+{
+    const struct array *const a = &x->l->array[r->of];
+    return (a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) && !a->sums && r->of != s->operand[0].of &&
+           rows == s->axes[0] && x->m->axis[elements].source == SIZE_CONSTANT && ref_uses_axis(r, rows) &&
+           ref_axis(r, r->rank - 1) == elements;
+}
+
+/* Returns the rows of another array of the caller that a later statement of the list reads or writes at the same
+   tokens, or NULL. The product fetches them, too. Sets *user to the statement and *elements to the axis of a row. */
+static const struct ref *next_over_rows(const struct emitter *x, const struct stmt *s, const struct stmt **user,
+                                        int *elements)
 {
     for (const struct stmt *t = s->next; t; t = t->next) {
-        if (t->op != LOOPS_DOT || t->axis != s->axes[0] || t->operand[0].of == s->operand[0].of) continue;
-        const struct axis *axis = &x->m->axis[t->axes[0]];
-        if (x->l->array[t->operand[0].of].kind == ARRAY_INPUT && !x->l->array[t->operand[0].of].sums &&
-            axis->source == SIZE_CONSTANT)
-            return t;
+        *user = t;
+        if (t->op == LOOPS_DOT && other_rows(x, s, &t->operand[0], t->axis, *elements = t->axes[0]))
+            return &t->operand[0];
+        if ((t->op != LOOPS_MAP && t->op != LOOPS_COPY) || t->rank != 2) continue;
+        *elements = t->axes[1];
+        for (int k = 0; k < t->operands + t->assigns; k++) {
+            const struct ref *const r = k < t->operands ? &t->operand[k] : &t->assign[k - t->operands].to;
+            if (other_rows(x, s, r, t->axes[0], *elements)) return r;
+        }
     }
     return NULL;
 }
@@ -287,13 +345,14 @@ static void emit_ahead(struct emitter *x, const struct stmt *s, const struct pro
 {
     const char *size = "int64_t ";
     struct product_argument all[MAX_ARGUMENTS];
-    const struct stmt *next = next_over_rows(x, s);
-    const struct ref *r = next ? &next->operand[0] : NULL;
+    const struct stmt *next;
+    int elements;
+    const struct ref *const r = next_over_rows(x, s, &next, &elements);
     memcpy(all, argument, (size_t)arguments * sizeof *argument);
     all[arguments++] = (struct product_argument){"next", argument[6].type, r ? emit_corner(x, next, r) : "NULL"};
-    all[arguments++] = (struct product_argument){"next_row", size, r ? emit_step(x, r, next->axis) : "0"};
+    all[arguments++] = (struct product_argument){"next_row", size, r ? emit_step(x, r, s->axes[0]) : "0"};
     all[arguments++] = (struct product_argument){
-        "width", size, r ? arena_printf(x->m->arena, "%lld", (long long)x->m->axis[next->axes[0]].extent) : "0"};
+        "width", size, r ? arena_printf(x->m->arena, "%lld", (long long)x->m->axis[elements].extent) : "0"};
     const struct ref *const to = x->result ? &x->result->assign[0].to : NULL;
     const int row = to ? ref_axis(&x->result->operand[0], x->result->operand[0].rank - 1) : 0;
     all[arguments++] = (struct product_argument){"result", argument[6].type,
@@ -344,10 +403,12 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     struct arena *arena = x->m->arena;
     const char *r = x->m->axis[s->axes[0]].name, *l = x->m->axis[s->axes[1]].name, *sum = x->m->axis[s->axis].name,
                *name = emit_array(x, to);
-    bool add = s->assign[0].fold == FOLD_SUM, factor = s->operands == 3;
+    bool add = s->assign[0].fold == FOLD_SUM, factor = s->operands == 3, kept = s->operands == 4;
     bool paired = x->l->array[lane->of].paired;
     emit_line(x, "/* %s[%s][%s] %s sum over %s of %s * %s */", name, r, l,
               factor ? arena_printf(arena, "= %s * %s +", name, emit_array(x, &s->operand[2]))
+              : kept ? arena_printf(arena, "= %s * %s - %s * %s +", name, emit_array(x, &s->operand[2]), name,
+                                    emit_array(x, &s->operand[3]))
               : add  ? "+="
                      : "=",
               sum, emit_array(x, row), emit_array(x, lane));
@@ -400,7 +461,9 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         position = position_of(x, s);
         emit_line(x, "await_turn(call, task, %s);", position);
     }
-    if (s->where && (across || x->m->axis[s->axes[0]].source == SIZE_ROWS))
+    if (kept)
+        emit_kept(x, s, argument, arguments);
+    else if (s->where && (across || !axis_is_sequence(&x->m->axis[s->axes[1]])))
         emit_across_region(x, s, argument, arguments, fetched);
     else if (is_ahead(x, s))
         emit_ahead(x, s, argument, arguments);

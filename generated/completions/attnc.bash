@@ -73,7 +73,7 @@ _attnc()
     --set) compopt -o nospace 2>/dev/null; _attnc_offer "${_attnc_keys[@]}"; return ;;
     -MF) _attnc_files -f; return ;;
     -MT) return ;;
-    --dump-after) _attnc_offer simplify prefix_sums separate correct_values differentiate stabilise strength_reduce stored_rows fold_scale few_queries heads_as_queries tile lower expose_state residues bf16_pairs matrix_states needed_pairs pack same_tiles bound block_queries feature_parts fuse cancel computed_subscripts masked_maps allocate one_thread register_block; return ;;
+    --dump-after) _attnc_offer simplify prefix_sums separate correct_values differentiate stabilise strength_reduce stored_rows fold_scale few_queries heads_as_queries tile lower expose_state row_factors residues bf16_pairs matrix_states needed_pairs pack same_tiles bound block_queries feature_parts fuse kept_rows cancel computed_subscripts masked_maps allocate one_thread register_block; return ;;
     --in) _attnc_files -d; return ;;
     --out) _attnc_files -d; return ;;
     --chunks) return ;;

@@ -495,6 +495,45 @@ TARGET INLINE void dot_first_lane_T(const int64_t rows, int64_t steps, const int
 
 #endif
 
+#if !PAIRED
+/* Like dot_T, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
+TARGET INLINE void dot_until_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
+    int64_t c_row, int64_t visible)
+{
+    for (int64_t r = 0; r < rows; r += ROWS) {
+        const int64_t some = min(rows - r, ROWS), end = min(steps, visible + r + some - 1), last = end > 1 ? end : 1;
+        if (some == ROWS)
+            dot_T(vectors, lanes, ROWS, 0, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                0, NULL COMPENSATION_NULL);
+        else
+            dot_T(vectors, lanes, some, tail, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 0, NULL COMPENSATION_NULL);
+    }
+}
+
+/* Like dot_T, but row r of c first becomes c * kept[r] - c * lost[r]. */
+TARGET INLINE void dot_kept_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
+    int64_t c_row, const REAL *kept, const REAL *lost)
+{
+    for (int64_t r = 0; r < rows; r += ROWS) {
+        const int64_t some = min(rows - r, ROWS);
+        for (int64_t k = r; k < r + some; k++)
+            for (int64_t x = 0; x < lanes; x += LANES) {
+                const vec_T old = load_T(c + k * c_row + x);
+                store_T(c + k * c_row + x, old * kept[k] - old * lost[k]);
+            }
+        if (some == ROWS)
+            dot_T(vectors, lanes, ROWS, 0, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+                1, NULL COMPENSATION_NULL);
+        else
+            dot_T(vectors, lanes, some, tail, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
+                c_row, 1, NULL COMPENSATION_NULL);
+    }
+}
+#endif
+
 /* Like dot_T, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
 TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,

@@ -229,7 +229,7 @@ static void lower_chunk_system(struct by_chunks *p, int v)
     x->stream = along;
     x->lane = rows;
     int from_state = -1; /* without keys, the values contain the sum over other chunks */
-    if (solve->operands > SOLVE_KEYS) from_state = lower_earlier(x, x->lowered[v].carried, rows);
+    if (x->lowered[v].carried >= 0) from_state = lower_earlier(x, x->lowered[v].carried, rows);
     x->lowered[v].array = lower_system(x, lower_rest(x, rows, solve->axes[solve->rank - 1], from_state));
 }
 
@@ -460,6 +460,13 @@ static void add_chunk(struct by_chunks *p, bool queries)
     if (queries && any) query_loop(p)->body = *first;
 }
 
+/* Whether the sum over earlier keys that solve v needs is a state of the graph. It sums the solution, so it comes after
+   v. */
+static bool reads_later_state(const struct value *v)
+{
+    return v->op == GRAPH_SOLVE && v->operands == SOLVE_KEYS;
+}
+
 /* Finds states that share the tile of another state. */
 static void find_merged(struct by_chunks *p)
 {
@@ -476,6 +483,12 @@ static void share_tiles(struct by_chunks *p)
         if (!is_merged_state(p, v)) continue;
         lowered[v].array = lowered[value->operand[1].of].array = lowered[value->operand[0].of].array;
     }
+    for (int v = 0; v < p->g->values; v++) {
+        const struct value *const state = &p->g->value[v];
+        for (int k = 0; k < state->operands && is_state(p, v) && state->op == GRAPH_CONTRACT; k++)
+            if (reads_later_state(&p->g->value[state->operand[k].of]))
+                lowered[state->operand[k].of].carried = lowered[v].array;
+    }
 }
 
 /* Makes the tiles of states. They are 0 before the first chunk. */
@@ -485,6 +498,7 @@ static void begin_states(struct by_chunks *p, struct stmt ***at)
     for (int v = 0; v < p->g->values; v++) {
         const struct value *const value = &p->g->value[v];
         int axes[MAX_RANK], rank = 0;
+        if (value->op == GRAPH_SOLVE) x->lowered[v].carried = -1;
         if (value->op == GRAPH_SOLVE && value->operands > SOLVE_KEYS) {
             const struct ref *const keys = &value->operand[SOLVE_KEYS];
             axes[rank++] = ref_axis(keys, keys->rank - 1);

@@ -143,6 +143,22 @@ static bool classify(struct lowering *x)
     return true;
 }
 
+/* Whether no value has elements for each pair, such as a decay of each element. Loops by chunks would compute these
+   for all pairs of a chunk, also for masked ones. */
+static bool pairs_have_numbers(const struct graph *g)
+{
+    for (int v = 0; v < g->values; v++) {
+        int sequences = 0, elements = 0;
+        for (int k = 0; k < g->value[v].rank; k++) {
+            const struct axis *const axis = &g->module->axis[g->value[v].axes[k]];
+            sequences += axis_is_sequence(axis);
+            elements += axis_is_whole(axis);
+        }
+        if (sequences > 1 && elements) return false;
+    }
+    return true;
+}
+
 /* Appends the loops for a graph whose outputs share loops. */
 static void lower_outputs(struct compilation *c, const struct graph *g, struct stmt **at)
 {
@@ -163,7 +179,9 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
     if (!find_axes(x)) return;
     const bool substitutes = x->output == x->solve && g->value[x->solve].operands <= SOLVE_FEATURES;
     if (substitutes) lower_find_maximum(x);
-    const bool by_chunks = g->by_chunks && (g->outputs > 1 || g->value[x->output].op != GRAPH_SOLVE);
+    const bool forward = x->solve >= 0 && !substitutes && program_is_forward(&c->program) && !multiplies_states(c) &&
+                         pairs_have_numbers(g),
+               by_chunks = (g->by_chunks || forward) && (g->outputs > 1 || x->output != x->solve);
     if (!by_chunks && !classify(x)) return;
     bool states = false;
     for (int v = 0; v < x->g->values; v++) {

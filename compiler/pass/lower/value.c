@@ -151,9 +151,8 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
     s->operand[0] = row;
     s->operand[1] = lane;
     if (sum->rescale >= 0 && !by_rows) s->operand[s->operands++] = loops_ref(x->l, sum->rescale);
-    /* The region is needed to keep infinity and NaN from pairs outside. Loops can do that for weights in the lanes. */
-    const bool in_lanes = !x->last_axis || axis_is_sequence(&x->m->axis[sum->axes[1]]);
-    if (sum->streamed && in_lanes && (!sum->state || of_rows)) s->where = v->where;
+    /* The region keeps infinity and NaN from pairs outside. */
+    if (sum->streamed && (!sum->state || of_rows)) s->where = v->where;
     s->assigns = 1;
     s->assign[0] = (struct assign){loops_ref(x->l, to), adds ? FOLD_SUM : FOLD_SET, NULL, compensation};
 }
