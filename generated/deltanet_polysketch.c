@@ -52,9 +52,9 @@
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear: the weight is an inner product of 36 features. The state is a sum over keys of 36 x 65 numbers.
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 56064 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 56064 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 56064 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 49920 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 49920 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 49920 bytes of workspace per thread
 
    Contents; each section begins with ====. "generic" has the simplest code, so read it first.
      (top)      struct call, and what all targets share
@@ -174,19 +174,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -197,9 +197,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
@@ -221,14 +227,15 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
-    int64_t value_row,
-    int64_t steps, const mask_v4 *seen)
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
 {
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
-            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
@@ -401,41 +408,20 @@ TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v4(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* Like dot_v4, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
-TARGET_v4 INLINE void dot_until_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, int64_t visible)
+        int64_t c_row,
+    const int update, const float *factor)
 {
-    for (int64_t r = 0; r < rows; r += 6) {
-        const int64_t some = min(rows - r, 6), end = min(steps, visible + r + some - 1), last = end > 1 ? end : 1;
-        if (some == 6)
-            dot_v4(vectors, lanes, 6, 0, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
-                0, NULL);
-        else
-            dot_v4(vectors, lanes, some, tail, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
-                c_row, 0, NULL);
-    }
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_v4, so that results round equally. */
-TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor)
-{
-    float column[32 * 16];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 16) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 16; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 16, 16, c + x, c_row, update,
-                factor ? factor + x : NULL);
+    float row[32];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor);
     }
 }
 
@@ -460,17 +446,22 @@ TARGET_v4 APART void dot3_v4(int64_t rows, const float *w, const float *rate, co
     solve_v4(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/1, /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_until_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, visible);
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
@@ -483,275 +474,250 @@ TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
-    float *const query_sum = (float *)(void *)(work + 9216); /* [j: 32] */
-    float *const query = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
-    float *const query_g1_2 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
-    float *const query_g2_2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
+    float *const key_g1 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
+    float *const key_g2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_features = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
     float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
-    float *const query_3 = (float *)(void *)(work + 18560); /* [f: 36, t_key: 32] */
-    float *const query_scale = (float *)(void *)(work + 13312); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 23168); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 31360); /* [j: 32, e: 64] */
-    float *const query_features_3 = (float *)(void *)(work + 9216); /* [f: 36, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(work + 13824); /* [i: 32] */
-    float *const query_g1_3 = (float *)(void *)(work + 13824); /* [r: 8, i: 32] */
-    float *const query_g2_3 = (float *)(void *)(work + 14848); /* [r: 8, i: 32] */
-    float *const score_2 = (float *)(void *)(work + 18560); /* [j: 32, i: 32] */
-    float *const query_5 = (float *)(void *)(work + 22656); /* [f: 36, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 39552); /* [i: 32, e: 64] */
-    float *const sum = (float *)(void *)(work + 22656); /* [i: 32, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    float *const query_2 = (float *)(void *)(work + 13312); /* [f: 36, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 17920); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 20608); /* [f: 36, j: 32] */
+    float *const from_state = (float *)(void *)(work + 25216); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 33408); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
+    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
+    float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
+    float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 25216); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 41600); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const k_tile = (float *)(void *)(work + 47744); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 55936); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 18560); /* [d: 64, i: 32] */
-    for (int64_t m = 0; m < members; m++) {
-        /* state = 0.0f */
-        for (int64_t f = 0; f < 36; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    store_v4(state + f * 64 + e, splat_v4(0.0f));
-                }
+    float *const k_tile_2 = (float *)(void *)(work + 41600); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 49792); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 36; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + f * 64 + e, splat_v4(0.0f));
             }
         }
-        for (int64_t chunk = 0; chunk < chunks; chunk++) {
-            for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
-                const int64_t j1 = min(j0 + 32, j_end);
-                /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-                if (beta_array_row == 1) {
-                    /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-                } else {
-                    /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+    }
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+        }
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_sum + j, splat_v4(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
+                vec_v4 key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    key_sum_in[vector] = (vec_v4){0};
                 }
-                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
-                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                    /* query_sum = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(query_sum + j, splat_v4(0.0f));
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        const vec_v4 k_tile_2_0 = load_v4(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
-                    /* query_sum += k_tile * k_tile */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                        vec_v4 query_sum_in[2];
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                            query_sum_in[vector] = (vec_v4){0};
-                        }
-                        for (int64_t d = 0; d < 64; d++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                const vec_v4 k_tile_0 = load_v4(k_tile + d * 32 + j);
-                                query_sum_in[vector] += k_tile_0 * k_tile_0;
-                            }
-                        }
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                            store_v4(query_sum + j, load_v4(query_sum + j) + query_sum_in[vector]);
-                        }
-                    }
-                    /* query = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 query_sum_1 = load_v4(query_sum + j);
-                        const vec_v4 t_2 = pick_v4(query_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_1));
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v4(query + d * 32 + j, load_v4(k_tile + d * 32 + j) * t_2);
-                        }
-                    }
-                    /* query_g1_2[r][j] = sum over d of sketch_g1 * query */
-                    dot0_v4(round_up(j1 - j0, 16), sketch_g1, query, query_g1_2);
-                    /* query_g2_2[r][j] = sum over d of sketch_g2 * query */
-                    dot0_v4(round_up(j1 - j0, 16), sketch_g2, query, query_g2_2);
-                    /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                        for (int64_t r = 0; r < 8; r++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                store_v4(query_g1_2 + r * 32 + j, (load_v4(query_g1_2 + r * 32 + j) * load_v4(query_g2_2
-                                    + r * 32 + j)) * 0.35355339f);
-                            }
-                        }
-                    }
-                    /* score[j][t_key] = sum over r of query_g1_2 * query_g1_2 */
-                    dot1_v4(round_up(t_key1 - t_key0, 16), j1 - j0, query_g1_2, query_g1_2, score);
-                    /* query_3 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
-                    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                        for (int64_t f = 0; f < 36; f++) {
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                                store_v4(query_3 + f * 32 + t_key, (load_v4(query_g1_2 + (f % 8) * 32 + ((t_key0 +
-                                    t_key) - j0)) * load_v4(query_g1_2 + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 +
-                                    t_key) - j0))) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                            }
-                        }
-                    }
-                    /* score = score * score */
-                    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 16) {
-                                const vec_v4 score_3 = load_v4(score + j * 32 + t_key);
-                                store_v4(score + j * 32 + t_key, score_3 * score_3);
-                            }
-                        }
-                    }
-                    /* query_scale = beta_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        store_v4(query_scale + j, load_v4(beta_tile + j));
-                    }
-                    /* from_state[t_key][e] = sum over f of query_3 * state */
-                    dot2_v4(t_key1 - t_key0, query_3, state, from_state);
-                    /* from_state = v - from_state */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                                store_v4(from_state + t_key * 64 + e, load_v4(v + (t_key0 + t_key) * v_row + e) -
-                                    load_v4(from_state + t_key * 64 + e));
-                            }
-                        }
-                    }
-                    /* corrected[t_key][e] = query_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
-                       corrected[j][e]) */
-                    dot3_v4(t_key1 - t_key0, score, query_scale, from_state, corrected);
-                    /* query_features_3 = query_g1_2 * query_g1_2 */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                        for (int64_t f = 0; f < 36; f++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                store_v4(query_features_3 + f * 32 + j, load_v4(query_g1_2 + (f % 8) * 32 + j) *
-                                    load_v4(query_g1_2 + (((f % 8) + (f / 8)) % 8) * 32 + j));
-                            }
-                        }
-                    }
-                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-                        const int64_t i1 = min(i0 + 32, i_end);
-                        /* q_tile = q, with zeros beyond the last row */
-                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-                        /* query_sum_3 = 0.0f */
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            store_v4(query_sum_3 + i, splat_v4(0.0f));
-                        }
-                        /* query_sum_3 += q_tile * q_tile */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                            vec_v4 query_sum_3_in[2];
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                query_sum_3_in[vector] = (vec_v4){0};
-                            }
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                    const vec_v4 q_tile_4 = load_v4(q_tile + d * 32 + i);
-                                    query_sum_3_in[vector] += q_tile_4 * q_tile_4;
-                                }
-                            }
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in[vector]);
-                            }
-                        }
-                        /* q_tile = q_tile * select(query_sum_3 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_3)) */
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 query_sum_3_5 = load_v4(query_sum_3 + i);
-                            const vec_v4 t_6 = pick_v4(query_sum_3_5 == 0.0f, splat_v4(0.0f),
-                                1.0f / sqrt_v4(query_sum_3_5));
-                            for (int64_t d = 0; d < 64; d++) {
-                                store_v4(q_tile + d * 32 + i, load_v4(q_tile + d * 32 + i) * t_6);
-                            }
-                        }
-                        /* query_g1_3[r][i] = sum over d of sketch_g1 * q_tile */
-                        dot0_v4(round_up(i1 - i0, 16), sketch_g1, q_tile, query_g1_3);
-                        /* query_g2_3[r][i] = sum over d of sketch_g2 * q_tile */
-                        dot0_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2_3);
-                        /* query_g1_3 = (query_g1_3 * query_g2_3) * 0.35355339f */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                            for (int64_t r = 0; r < 8; r++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                    store_v4(query_g1_3 + r * 32 + i, (load_v4(query_g1_3 + r * 32 + i) *
-                                        load_v4(query_g2_3 + r * 32 + i)) * 0.35355339f);
-                                }
-                            }
-                        }
-                        /* score_2[j][i] = sum over r of query_g1_2 * query_g1_3 */
-                        dot1_v4(round_up(i1 - i0, 16), j1 - j0, query_g1_2, query_g1_3, score_2);
-                        /* query_5 = (query_g1_3 * query_g1_3) * select((f / 8) == 0, 1.0f, 2.0f) */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                            for (int64_t f = 0; f < 36; f++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                    store_v4(query_5 + f * 32 + i, (load_v4(query_g1_3 + (f % 8) * 32 + i) *
-                                        load_v4(query_g1_3 + (((f % 8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) ==
-                                        0) ? 1.0 : 2.0));
-                                }
-                            }
-                        }
-                        /* score_2 = score_2 * score_2 */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                    const vec_v4 score_2_7 = load_v4(score_2 + j * 32 + i);
-                                    store_v4(score_2 + j * 32 + i, score_2_7 * score_2_7);
-                                }
-                            }
-                        }
-                        /* sum_from_state[i][e] = sum over f of query_5 * state */
-                        dot2_v4(i1 - i0, query_5, state, sum_from_state);
-                        /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8,
-                                    mask_v4), load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
-                            }
-                        }
-                        /* sum[i][e] = sum over j of score_2 * corrected */
-                        if (__builtin_expect(!finite_v4(corrected, 64, j1 - j0, 64),
-                            0)) { /* infinity and NaN affect only queries that see them */
-                            dot4_v4(i1 - i0, j1 - j0, score_2, corrected, sum);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v4 in_region[2] = {0};
-                                const int64_t t_9 = (i0 + i) + query_start;
-                                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_9, mask_v4);
-                                }
-                                add_seen_lanes_v4(64, sum + i * 64, score_2 + i * 1, corrected, 64, j1 - j0, in_region);
-                            }
-                        } else
-                            dot5_v4(i1 - i0, j1 - j0, score_2, corrected, sum, i0 + query_start - j0 + 1);
-                        /* sum = sum + sum_from_state */
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                                    store_v4(sum + i * 64 + e, load_v4(sum + i * 64 + e) + load_v4(sum_from_state + i *
-                                        64 + e));
-                                }
-                            }
-                        }
-                        /* out = sum */
-                        for (int64_t i = 0; i < i1 - i0; i++)
-                            for (int64_t e = 0; e < 64; e++)
-                                out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
-                    }
-                    /* state[f][e] += sum over j of query_features_3 * corrected */
-                    dot6_v4(j1 - j0, query_features_3, corrected, state);
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
                 }
             }
+            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 key_sum_1 = load_v4(key_sum + j);
+                const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(key + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_2);
+                }
+            }
+            /* key_g1[r][j] = sum over d of sketch_g1 * key */
+            dot0_v4(round_up(j1 - j0, 16), sketch_g1, key, key_g1);
+            /* key_g2[r][j] = sum over d of sketch_g2 * key */
+            dot0_v4(round_up(j1 - j0, 16), sketch_g2, key, key_g2);
+            /* key_features = (key_g1 * key_g2) * 0.35355339f */
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features + r * 32 + j, (load_v4(key_g1 + r * 32 + j) * load_v4(key_g2 + r * 32 + j)) *
+                        0.35355339f);
+                }
+            }
+            /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    store_v4(query_2 + f * 32 + t_key, (load_v4(key_features + (f % 8) * 32 + ((t_key0 + t_key) - j0)) *
+                        load_v4(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) * (float)(((f
+                        / 8) == 0) ? 1.0 : 2.0));
+                }
+            }
+            /* score[j][t_key] = sum over r of key_features * key_features */
+            dot1_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, key_features, score);
+            /* score = score * score */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                    const vec_v4 score_3 = load_v4(score + j * 32 + t_key);
+                    store_v4(score + j * 32 + t_key, score_3 * score_3);
+                }
+            }
+            /* key_scale = beta_tile */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                store_v4(key_scale + j, load_v4(beta_tile + j));
+            }
+            /* key_features_2 = key_features * key_features */
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    store_v4(key_features_2 + f * 32 + j, load_v4(key_features + (f % 8) * 32 + j) *
+                        load_v4(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
+                }
+            }
+            /* from_state[t_key][e] = sum over f of query_2 * state */
+            dot2_v4(t_key1 - t_key0, query_2, state, from_state);
+            /* from_state = v - from_state */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                        store_v4(from_state + t_key * 64 + e, load_v4(v + (t_key0 + t_key) * v_row + e) -
+                            load_v4(from_state + t_key * 64 + e));
+                    }
+                }
+            }
+            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+               corrected[j][e]) */
+            dot3_v4(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* query_sum_2 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(query_sum_2 + i, splat_v4(0.0f));
+            }
+            /* query_sum_2 += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 query_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    query_sum_2_in[vector] = (vec_v4){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        const vec_v4 q_tile_4 = load_v4(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in[vector]);
+                }
+            }
+            /* q_tile = q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 query_sum_2_5 = load_v4(query_sum_2 + i);
+                const vec_v4 t_6 = pick_v4(query_sum_2_5 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_5));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v4(q_tile + d * 32 + i, load_v4(q_tile + d * 32 + i) * t_6);
+                }
+            }
+            /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
+            dot0_v4(round_up(i1 - i0, 16), sketch_g1, q_tile, query_g1_2);
+            /* query_g2_2[r][i] = sum over d of sketch_g2 * q_tile */
+            dot0_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2_2);
+            /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_g1_2 + r * 32 + i, (load_v4(query_g1_2 + r * 32 + i) * load_v4(query_g2_2 + r * 32 +
+                        i)) * 0.35355339f);
+                }
+            }
+            /* query_4 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(query_4 + f * 32 + i, (load_v4(query_g1_2 + (f % 8) * 32 + i) * load_v4(query_g1_2 + (((f %
+                        8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                }
+            }
+            /* sum_from_state[e][i] = sum over f of state * query_4 */
+            dot4_v4(round_up(i1 - i0, 16), state, query_4, sum_from_state);
+            /* score_2[j][i] = sum over r of key_features * query_g1_2 */
+            dot1_v4(round_up(i1 - i0, 16), j1 - j0, key_features, query_g1_2, score_2);
+            /* score_2 = score_2 * score_2 */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 score_2_7 = load_v4(score_2 + j * 32 + i);
+                    store_v4(score_2 + j * 32 + i, score_2_7 * score_2_7);
+                }
+            }
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
+                        load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
+                }
+            }
+            /* sum[e][i] = sum over j of corrected * score_2 */
+            if (__builtin_expect(!finite_v4(corrected, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot5_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 in_region[2] = {0};
+                    if (finite_v4(corrected + j * 64, 1, 64, 1)) continue;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
+                            mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
+                }
+            } else
+                dot6_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
+            /* sum = sum + sum_from_state */
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
+        }
+        /* state[f][e] += sum over j of key_features_2 * corrected */
+        dot7_v4(j1 - j0, key_features_2, corrected, state);
     }
 }
 #endif
@@ -810,19 +776,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -833,9 +799,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
@@ -857,14 +829,15 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
-    int64_t value_row,
-    int64_t steps, const mask_v3 *seen)
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
 {
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
-            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
@@ -1037,41 +1010,20 @@ TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w
         solve_lanes_v3(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* Like dot_v3, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
-TARGET_v3 INLINE void dot_until_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, int64_t visible)
+        int64_t c_row,
+    const int update, const float *factor)
 {
-    for (int64_t r = 0; r < rows; r += 6) {
-        const int64_t some = min(rows - r, 6), end = min(steps, visible + r + some - 1), last = end > 1 ? end : 1;
-        if (some == 6)
-            dot_v3(vectors, lanes, 6, 0, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
-                0, NULL);
-        else
-            dot_v3(vectors, lanes, some, tail, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
-                c_row, 0, NULL);
-    }
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_v3, so that results round equally. */
-TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor)
-{
-    float column[32 * 8];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 8) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 8; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 8, 8, c + x, c_row, update,
-                factor ? factor + x : NULL);
+    float row[32];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor);
     }
 }
 
@@ -1096,17 +1048,22 @@ TARGET_v3 APART void dot3_v3(int64_t rows, const float *w, const float *rate, co
     solve_v3(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/1, /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_until_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, visible);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, const float *b, float *c)
 {
     dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
@@ -1119,275 +1076,250 @@ TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
-    float *const query_sum = (float *)(void *)(work + 9216); /* [j: 32] */
-    float *const query = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
-    float *const query_g1_2 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
-    float *const query_g2_2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
+    float *const key_g1 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
+    float *const key_g2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_features = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
     float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
-    float *const query_3 = (float *)(void *)(work + 18560); /* [f: 36, t_key: 32] */
-    float *const query_scale = (float *)(void *)(work + 13312); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 23168); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 31360); /* [j: 32, e: 64] */
-    float *const query_features_3 = (float *)(void *)(work + 9216); /* [f: 36, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(work + 13824); /* [i: 32] */
-    float *const query_g1_3 = (float *)(void *)(work + 13824); /* [r: 8, i: 32] */
-    float *const query_g2_3 = (float *)(void *)(work + 14848); /* [r: 8, i: 32] */
-    float *const score_2 = (float *)(void *)(work + 18560); /* [j: 32, i: 32] */
-    float *const query_5 = (float *)(void *)(work + 22656); /* [f: 36, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 39552); /* [i: 32, e: 64] */
-    float *const sum = (float *)(void *)(work + 22656); /* [i: 32, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    float *const query_2 = (float *)(void *)(work + 13312); /* [f: 36, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 17920); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 20608); /* [f: 36, j: 32] */
+    float *const from_state = (float *)(void *)(work + 25216); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 33408); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
+    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
+    float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
+    float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 25216); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 41600); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const k_tile = (float *)(void *)(work + 47744); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 55936); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 18560); /* [d: 64, i: 32] */
-    for (int64_t m = 0; m < members; m++) {
-        /* state = 0.0f */
-        for (int64_t f = 0; f < 36; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    store_v3(state + f * 64 + e, splat_v3(0.0f));
-                }
+    float *const k_tile_2 = (float *)(void *)(work + 41600); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 49792); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 36; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + f * 64 + e, splat_v3(0.0f));
             }
         }
-        for (int64_t chunk = 0; chunk < chunks; chunk++) {
-            for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
-                const int64_t j1 = min(j0 + 32, j_end);
-                /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-                if (beta_array_row == 1) {
-                    /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-                } else {
-                    /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+    }
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+        }
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_sum + j, splat_v3(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                vec_v3 key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_in[vector] = (vec_v3){0};
                 }
-                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
-                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                    /* query_sum = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(query_sum + j, splat_v3(0.0f));
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        const vec_v3 k_tile_2_0 = load_v3(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
-                    /* query_sum += k_tile * k_tile */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                        vec_v3 query_sum_in[2];
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            query_sum_in[vector] = (vec_v3){0};
-                        }
-                        for (int64_t d = 0; d < 64; d++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                const vec_v3 k_tile_0 = load_v3(k_tile + d * 32 + j);
-                                query_sum_in[vector] += k_tile_0 * k_tile_0;
-                            }
-                        }
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(query_sum + j, load_v3(query_sum + j) + query_sum_in[vector]);
-                        }
-                    }
-                    /* query = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 query_sum_1 = load_v3(query_sum + j);
-                        const vec_v3 t_2 = pick_v3(query_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_1));
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_v3(query + d * 32 + j, load_v3(k_tile + d * 32 + j) * t_2);
-                        }
-                    }
-                    /* query_g1_2[r][j] = sum over d of sketch_g1 * query */
-                    dot0_v3(round_up(j1 - j0, 8), sketch_g1, query, query_g1_2);
-                    /* query_g2_2[r][j] = sum over d of sketch_g2 * query */
-                    dot0_v3(round_up(j1 - j0, 8), sketch_g2, query, query_g2_2);
-                    /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                        for (int64_t r = 0; r < 8; r++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                store_v3(query_g1_2 + r * 32 + j, (load_v3(query_g1_2 + r * 32 + j) * load_v3(query_g2_2
-                                    + r * 32 + j)) * 0.35355339f);
-                            }
-                        }
-                    }
-                    /* score[j][t_key] = sum over r of query_g1_2 * query_g1_2 */
-                    dot1_v3(round_up(t_key1 - t_key0, 8), j1 - j0, query_g1_2, query_g1_2, score);
-                    /* query_3 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
-                    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                        for (int64_t f = 0; f < 36; f++) {
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                store_v3(query_3 + f * 32 + t_key, (load_v3(query_g1_2 + (f % 8) * 32 + ((t_key0 +
-                                    t_key) - j0)) * load_v3(query_g1_2 + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 +
-                                    t_key) - j0))) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                            }
-                        }
-                    }
-                    /* score = score * score */
-                    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                const vec_v3 score_3 = load_v3(score + j * 32 + t_key);
-                                store_v3(score + j * 32 + t_key, score_3 * score_3);
-                            }
-                        }
-                    }
-                    /* query_scale = beta_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        store_v3(query_scale + j, load_v3(beta_tile + j));
-                    }
-                    /* from_state[t_key][e] = sum over f of query_3 * state */
-                    dot2_v3(t_key1 - t_key0, query_3, state, from_state);
-                    /* from_state = v - from_state */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                                store_v3(from_state + t_key * 64 + e, load_v3(v + (t_key0 + t_key) * v_row + e) -
-                                    load_v3(from_state + t_key * 64 + e));
-                            }
-                        }
-                    }
-                    /* corrected[t_key][e] = query_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
-                       corrected[j][e]) */
-                    dot3_v3(t_key1 - t_key0, score, query_scale, from_state, corrected);
-                    /* query_features_3 = query_g1_2 * query_g1_2 */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                        for (int64_t f = 0; f < 36; f++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                store_v3(query_features_3 + f * 32 + j, load_v3(query_g1_2 + (f % 8) * 32 + j) *
-                                    load_v3(query_g1_2 + (((f % 8) + (f / 8)) % 8) * 32 + j));
-                            }
-                        }
-                    }
-                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-                        const int64_t i1 = min(i0 + 32, i_end);
-                        /* q_tile = q, with zeros beyond the last row */
-                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-                        /* query_sum_3 = 0.0f */
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            store_v3(query_sum_3 + i, splat_v3(0.0f));
-                        }
-                        /* query_sum_3 += q_tile * q_tile */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                            vec_v3 query_sum_3_in[2];
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                query_sum_3_in[vector] = (vec_v3){0};
-                            }
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                    const vec_v3 q_tile_4 = load_v3(q_tile + d * 32 + i);
-                                    query_sum_3_in[vector] += q_tile_4 * q_tile_4;
-                                }
-                            }
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in[vector]);
-                            }
-                        }
-                        /* q_tile = q_tile * select(query_sum_3 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_3)) */
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 query_sum_3_5 = load_v3(query_sum_3 + i);
-                            const vec_v3 t_6 = pick_v3(query_sum_3_5 == 0.0f, splat_v3(0.0f),
-                                1.0f / sqrt_v3(query_sum_3_5));
-                            for (int64_t d = 0; d < 64; d++) {
-                                store_v3(q_tile + d * 32 + i, load_v3(q_tile + d * 32 + i) * t_6);
-                            }
-                        }
-                        /* query_g1_3[r][i] = sum over d of sketch_g1 * q_tile */
-                        dot0_v3(round_up(i1 - i0, 8), sketch_g1, q_tile, query_g1_3);
-                        /* query_g2_3[r][i] = sum over d of sketch_g2 * q_tile */
-                        dot0_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2_3);
-                        /* query_g1_3 = (query_g1_3 * query_g2_3) * 0.35355339f */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                            for (int64_t r = 0; r < 8; r++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                    store_v3(query_g1_3 + r * 32 + i, (load_v3(query_g1_3 + r * 32 + i) *
-                                        load_v3(query_g2_3 + r * 32 + i)) * 0.35355339f);
-                                }
-                            }
-                        }
-                        /* score_2[j][i] = sum over r of query_g1_2 * query_g1_3 */
-                        dot1_v3(round_up(i1 - i0, 8), j1 - j0, query_g1_2, query_g1_3, score_2);
-                        /* query_5 = (query_g1_3 * query_g1_3) * select((f / 8) == 0, 1.0f, 2.0f) */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                            for (int64_t f = 0; f < 36; f++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                    store_v3(query_5 + f * 32 + i, (load_v3(query_g1_3 + (f % 8) * 32 + i) *
-                                        load_v3(query_g1_3 + (((f % 8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) ==
-                                        0) ? 1.0 : 2.0));
-                                }
-                            }
-                        }
-                        /* score_2 = score_2 * score_2 */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                    const vec_v3 score_2_7 = load_v3(score_2 + j * 32 + i);
-                                    store_v3(score_2 + j * 32 + i, score_2_7 * score_2_7);
-                                }
-                            }
-                        }
-                        /* sum_from_state[i][e] = sum over f of query_5 * state */
-                        dot2_v3(i1 - i0, query_5, state, sum_from_state);
-                        /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8,
-                                    mask_v3), load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
-                            }
-                        }
-                        /* sum[i][e] = sum over j of score_2 * corrected */
-                        if (__builtin_expect(!finite_v3(corrected, 64, j1 - j0, 64),
-                            0)) { /* infinity and NaN affect only queries that see them */
-                            dot4_v3(i1 - i0, j1 - j0, score_2, corrected, sum);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v3 in_region[4] = {0};
-                                const int64_t t_9 = (i0 + i) + query_start;
-                                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_9, mask_v3);
-                                }
-                                add_seen_lanes_v3(64, sum + i * 64, score_2 + i * 1, corrected, 64, j1 - j0, in_region);
-                            }
-                        } else
-                            dot5_v3(i1 - i0, j1 - j0, score_2, corrected, sum, i0 + query_start - j0 + 1);
-                        /* sum = sum + sum_from_state */
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                                    store_v3(sum + i * 64 + e, load_v3(sum + i * 64 + e) + load_v3(sum_from_state + i *
-                                        64 + e));
-                                }
-                            }
-                        }
-                        /* out = sum */
-                        for (int64_t i = 0; i < i1 - i0; i++)
-                            for (int64_t e = 0; e < 64; e++)
-                                out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
-                    }
-                    /* state[f][e] += sum over j of query_features_3 * corrected */
-                    dot6_v3(j1 - j0, query_features_3, corrected, state);
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
                 }
             }
+            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 key_sum_1 = load_v3(key_sum + j);
+                const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(key + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_2);
+                }
+            }
+            /* key_g1[r][j] = sum over d of sketch_g1 * key */
+            dot0_v3(round_up(j1 - j0, 8), sketch_g1, key, key_g1);
+            /* key_g2[r][j] = sum over d of sketch_g2 * key */
+            dot0_v3(round_up(j1 - j0, 8), sketch_g2, key, key_g2);
+            /* key_features = (key_g1 * key_g2) * 0.35355339f */
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features + r * 32 + j, (load_v3(key_g1 + r * 32 + j) * load_v3(key_g2 + r * 32 + j)) *
+                        0.35355339f);
+                }
+            }
+            /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    store_v3(query_2 + f * 32 + t_key, (load_v3(key_features + (f % 8) * 32 + ((t_key0 + t_key) - j0)) *
+                        load_v3(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) * (float)(((f
+                        / 8) == 0) ? 1.0 : 2.0));
+                }
+            }
+            /* score[j][t_key] = sum over r of key_features * key_features */
+            dot1_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, key_features, score);
+            /* score = score * score */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                    const vec_v3 score_3 = load_v3(score + j * 32 + t_key);
+                    store_v3(score + j * 32 + t_key, score_3 * score_3);
+                }
+            }
+            /* key_scale = beta_tile */
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                store_v3(key_scale + j, load_v3(beta_tile + j));
+            }
+            /* key_features_2 = key_features * key_features */
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    store_v3(key_features_2 + f * 32 + j, load_v3(key_features + (f % 8) * 32 + j) *
+                        load_v3(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
+                }
+            }
+            /* from_state[t_key][e] = sum over f of query_2 * state */
+            dot2_v3(t_key1 - t_key0, query_2, state, from_state);
+            /* from_state = v - from_state */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                        store_v3(from_state + t_key * 64 + e, load_v3(v + (t_key0 + t_key) * v_row + e) -
+                            load_v3(from_state + t_key * 64 + e));
+                    }
+                }
+            }
+            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+               corrected[j][e]) */
+            dot3_v3(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* query_sum_2 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(query_sum_2 + i, splat_v3(0.0f));
+            }
+            /* query_sum_2 += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 query_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_sum_2_in[vector] = (vec_v3){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        const vec_v3 q_tile_4 = load_v3(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in[vector]);
+                }
+            }
+            /* q_tile = q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 query_sum_2_5 = load_v3(query_sum_2 + i);
+                const vec_v3 t_6 = pick_v3(query_sum_2_5 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_5));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_v3(q_tile + d * 32 + i, load_v3(q_tile + d * 32 + i) * t_6);
+                }
+            }
+            /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
+            dot0_v3(round_up(i1 - i0, 8), sketch_g1, q_tile, query_g1_2);
+            /* query_g2_2[r][i] = sum over d of sketch_g2 * q_tile */
+            dot0_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2_2);
+            /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_g1_2 + r * 32 + i, (load_v3(query_g1_2 + r * 32 + i) * load_v3(query_g2_2 + r * 32 +
+                        i)) * 0.35355339f);
+                }
+            }
+            /* query_4 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(query_4 + f * 32 + i, (load_v3(query_g1_2 + (f % 8) * 32 + i) * load_v3(query_g1_2 + (((f %
+                        8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                }
+            }
+            /* sum_from_state[e][i] = sum over f of state * query_4 */
+            dot4_v3(round_up(i1 - i0, 8), state, query_4, sum_from_state);
+            /* score_2[j][i] = sum over r of key_features * query_g1_2 */
+            dot1_v3(round_up(i1 - i0, 8), j1 - j0, key_features, query_g1_2, score_2);
+            /* score_2 = score_2 * score_2 */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 score_2_7 = load_v3(score_2 + j * 32 + i);
+                    store_v3(score_2 + j * 32 + i, score_2_7 * score_2_7);
+                }
+            }
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
+                        load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
+                }
+            }
+            /* sum[e][i] = sum over j of corrected * score_2 */
+            if (__builtin_expect(!finite_v3(corrected, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot5_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 in_region[4] = {0};
+                    if (finite_v3(corrected + j * 64, 1, 64, 1)) continue;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
+                            mask_v3);
+                    }
+                    add_seen_v3(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
+                }
+            } else
+                dot6_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
+            /* sum = sum + sum_from_state */
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_out_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
+        }
+        /* state[f][e] += sum over j of key_features_2 * corrected */
+        dot7_v3(j1 - j0, key_features_2, corrected, state);
     }
 }
 #endif
@@ -1437,19 +1369,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -1460,9 +1392,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
+}
+
+APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row, int64_t ahead)
+{
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
@@ -1484,13 +1422,15 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
-    int64_t steps, const mask_any *seen)
+/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
+   `seen`. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
 {
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
-            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
 }
 
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
@@ -1662,41 +1602,20 @@ INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t
         solve_lanes_any(1, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
 
-/* Like dot_any, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
-INLINE void dot_until_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, int64_t visible)
+        int64_t c_row,
+    const int update, const float *factor)
 {
-    for (int64_t r = 0; r < rows; r += 6) {
-        const int64_t some = min(rows - r, 6), end = min(steps, visible + r + some - 1), last = end > 1 ? end : 1;
-        if (some == 6)
-            dot_any(vectors, lanes, 6, 0, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
-                0, NULL);
-        else
-            dot_any(vectors, lanes, some, tail, last, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
-                c_row, 0, NULL);
-    }
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_any, so that results round equally. */
-INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor)
-{
-    float column[32 * 4];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 4) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 4; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 4, 4, c + x, c_row, update,
-                factor ? factor + x : NULL);
+    float row[32];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor);
     }
 }
 
@@ -1721,17 +1640,22 @@ APART void dot3_any(int64_t rows, const float *w, const float *rate, const float
     solve_any(/*lanes=*/64, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/1, /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
+APART void dot5_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_until_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, visible);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-APART void dot6_any(int64_t steps, const float *a, const float *b, float *c)
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+APART void dot7_any(int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
@@ -1744,277 +1668,250 @@ static void deltanet_polysketch_linear_any(const struct call *call, int64_t task
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
+    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
     const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + g * members *
+    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
         call->beta_array_at.head;
     const int64_t beta_array_row = call->beta_array_at.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
-    float *const query_sum = (float *)(void *)(work + 9216); /* [j: 32] */
-    float *const query = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
-    float *const query_g1_2 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
-    float *const query_g2_2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
+    float *const key_g1 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
+    float *const key_g2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_features = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
     float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
-    float *const query_3 = (float *)(void *)(work + 18560); /* [f: 36, t_key: 32] */
-    float *const query_scale = (float *)(void *)(work + 13312); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 23168); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 31360); /* [j: 32, e: 64] */
-    float *const query_features_3 = (float *)(void *)(work + 9216); /* [f: 36, j: 32] */
-    float *const query_sum_3 = (float *)(void *)(work + 13824); /* [i: 32] */
-    float *const query_g1_3 = (float *)(void *)(work + 13824); /* [r: 8, i: 32] */
-    float *const query_g2_3 = (float *)(void *)(work + 14848); /* [r: 8, i: 32] */
-    float *const score_2 = (float *)(void *)(work + 18560); /* [j: 32, i: 32] */
-    float *const query_5 = (float *)(void *)(work + 22656); /* [f: 36, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 39552); /* [i: 32, e: 64] */
-    float *const sum = (float *)(void *)(work + 22656); /* [i: 32, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    float *const query_2 = (float *)(void *)(work + 13312); /* [f: 36, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 17920); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 20608); /* [f: 36, j: 32] */
+    float *const from_state = (float *)(void *)(work + 25216); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 33408); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
+    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
+    float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
+    float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 25216); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 41600); /* [e: 64, i: 32] */
+    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const k_tile = (float *)(void *)(work + 47744); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 55936); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 18560); /* [d: 64, i: 32] */
-    for (int64_t m = 0; m < members; m++) {
-        /* state = 0.0f */
-        for (int64_t f = 0; f < 36; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    store_any(state + f * 64 + e, splat_any(0.0f));
-                }
+    float *const k_tile_2 = (float *)(void *)(work + 41600); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 49792); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 36; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + f * 64 + e, splat_any(0.0f));
             }
         }
-        for (int64_t chunk = 0; chunk < chunks; chunk++) {
-            for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
-                const int64_t j1 = min(j0 + 32, j_end);
-                /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
-                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-                    for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-                if (beta_array_row == 1) {
-                    /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-                } else {
-                    /* beta_tile = beta_array, with zeros beyond the last row */
-                    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                        beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+    }
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+        }
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_sum + j, splat_any(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                vec_any key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_in[vector] = (vec_any){0};
                 }
-                for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
-                    const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-                    /* query_sum = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(query_sum + j, splat_any(0.0f));
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        const vec_any k_tile_2_0 = load_any(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
                     }
-                    /* query_sum += k_tile * k_tile */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                        vec_any query_sum_in[2];
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            query_sum_in[vector] = (vec_any){0};
-                        }
-                        for (int64_t d = 0; d < 64; d++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                const vec_any k_tile_0 = load_any(k_tile + d * 32 + j);
-                                query_sum_in[vector] += k_tile_0 * k_tile_0;
-                            }
-                        }
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(query_sum + j, load_any(query_sum + j) + query_sum_in[vector]);
-                        }
-                    }
-                    /* query = k_tile * select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any query_sum_1 = load_any(query_sum + j);
-                        const vec_any t_2 = pick_any(query_sum_1 == 0.0f, splat_any(0.0f),
-                            1.0f / sqrt_any(query_sum_1));
-                        for (int64_t d = 0; d < 64; d++) {
-                            store_any(query + d * 32 + j, load_any(k_tile + d * 32 + j) * t_2);
-                        }
-                    }
-                    /* query_g1_2[r][j] = sum over d of sketch_g1 * query */
-                    dot0_any(round_up(j1 - j0, 4), sketch_g1, query, query_g1_2);
-                    /* query_g2_2[r][j] = sum over d of sketch_g2 * query */
-                    dot0_any(round_up(j1 - j0, 4), sketch_g2, query, query_g2_2);
-                    /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                        for (int64_t r = 0; r < 8; r++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                store_any(query_g1_2 + r * 32 + j, (load_any(query_g1_2 + r * 32 + j) *
-                                    load_any(query_g2_2 + r * 32 + j)) * 0.35355339f);
-                            }
-                        }
-                    }
-                    /* score[j][t_key] = sum over r of query_g1_2 * query_g1_2 */
-                    dot1_any(round_up(t_key1 - t_key0, 4), j1 - j0, query_g1_2, query_g1_2, score);
-                    /* query_3 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
-                    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                        for (int64_t f = 0; f < 36; f++) {
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                store_any(query_3 + f * 32 + t_key, (load_any(query_g1_2 + (f % 8) * 32 + ((t_key0 +
-                                    t_key) - j0)) * load_any(query_g1_2 + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 +
-                                    t_key) - j0))) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                            }
-                        }
-                    }
-                    /* score = score * score */
-                    for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                const vec_any score_3 = load_any(score + j * 32 + t_key);
-                                store_any(score + j * 32 + t_key, score_3 * score_3);
-                            }
-                        }
-                    }
-                    /* query_scale = beta_tile */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        store_any(query_scale + j, load_any(beta_tile + j));
-                    }
-                    /* from_state[t_key][e] = sum over f of query_3 * state */
-                    dot2_any(t_key1 - t_key0, query_3, state, from_state);
-                    /* from_state = v - from_state */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                                store_any(from_state + t_key * 64 + e, load_any(v + (t_key0 + t_key) * v_row + e) -
-                                    load_any(from_state + t_key * 64 + e));
-                            }
-                        }
-                    }
-                    /* corrected[t_key][e] = query_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
-                       corrected[j][e]) */
-                    dot3_any(t_key1 - t_key0, score, query_scale, from_state, corrected);
-                    /* query_features_3 = query_g1_2 * query_g1_2 */
-                    for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                        for (int64_t f = 0; f < 36; f++) {
-                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                store_any(query_features_3 + f * 32 + j, load_any(query_g1_2 + (f % 8) * 32 + j) *
-                                    load_any(query_g1_2 + (((f % 8) + (f / 8)) % 8) * 32 + j));
-                            }
-                        }
-                    }
-                    for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-                        (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-                        const int64_t i1 = min(i0 + 32, i_end);
-                        /* q_tile = q, with zeros beyond the last row */
-                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
-                        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-                            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-                        /* query_sum_3 = 0.0f */
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            store_any(query_sum_3 + i, splat_any(0.0f));
-                        }
-                        /* query_sum_3 += q_tile * q_tile */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                            vec_any query_sum_3_in[2];
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                query_sum_3_in[vector] = (vec_any){0};
-                            }
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                    const vec_any q_tile_4 = load_any(q_tile + d * 32 + i);
-                                    query_sum_3_in[vector] += q_tile_4 * q_tile_4;
-                                }
-                            }
-                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in[vector]);
-                            }
-                        }
-                        /* q_tile = q_tile * select(query_sum_3 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_3)) */
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any query_sum_3_5 = load_any(query_sum_3 + i);
-                            const vec_any t_6 = pick_any(query_sum_3_5 == 0.0f, splat_any(0.0f),
-                                1.0f / sqrt_any(query_sum_3_5));
-                            for (int64_t d = 0; d < 64; d++) {
-                                store_any(q_tile + d * 32 + i, load_any(q_tile + d * 32 + i) * t_6);
-                            }
-                        }
-                        /* query_g1_3[r][i] = sum over d of sketch_g1 * q_tile */
-                        dot0_any(round_up(i1 - i0, 4), sketch_g1, q_tile, query_g1_3);
-                        /* query_g2_3[r][i] = sum over d of sketch_g2 * q_tile */
-                        dot0_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2_3);
-                        /* query_g1_3 = (query_g1_3 * query_g2_3) * 0.35355339f */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                            for (int64_t r = 0; r < 8; r++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                    store_any(query_g1_3 + r * 32 + i, (load_any(query_g1_3 + r * 32 + i) *
-                                        load_any(query_g2_3 + r * 32 + i)) * 0.35355339f);
-                                }
-                            }
-                        }
-                        /* score_2[j][i] = sum over r of query_g1_2 * query_g1_3 */
-                        dot1_any(round_up(i1 - i0, 4), j1 - j0, query_g1_2, query_g1_3, score_2);
-                        /* query_5 = (query_g1_3 * query_g1_3) * select((f / 8) == 0, 1.0f, 2.0f) */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                            for (int64_t f = 0; f < 36; f++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                    store_any(query_5 + f * 32 + i, (load_any(query_g1_3 + (f % 8) * 32 + i) *
-                                        load_any(query_g1_3 + (((f % 8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) ==
-                                        0) ? 1.0 : 2.0));
-                                }
-                            }
-                        }
-                        /* score_2 = score_2 * score_2 */
-                        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                    const vec_any score_2_7 = load_any(score_2 + j * 32 + i);
-                                    store_any(score_2 + j * 32 + i, score_2_7 * score_2_7);
-                                }
-                            }
-                        }
-                        /* sum_from_state[i][e] = sum over f of query_5 * state */
-                        dot2_any(i1 - i0, query_5, state, sum_from_state);
-                        /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const ints_any t_8 = (i0 + i + lane_any) + query_start;
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8,
-                                    mask_any), load_any(score_2 + j * 32 + i), splat_any(0.0f)));
-                            }
-                        }
-                        /* sum[i][e] = sum over j of score_2 * corrected */
-                        if (__builtin_expect(!finite_any(corrected, 64, j1 - j0, 64),
-                            0)) { /* infinity and NaN affect only queries that see them */
-                            dot4_any(i1 - i0, j1 - j0, score_2, corrected, sum);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_any in_region[8] = {0};
-                                const int64_t t_9 = (i0 + i) + query_start;
-                                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_9, mask_any);
-                                }
-                                add_seen_lanes_any(64, sum + i * 64, score_2 + i * 1, corrected, 64, j1 - j0,
-                                    in_region);
-                            }
-                        } else
-                            dot5_any(i1 - i0, j1 - j0, score_2, corrected, sum, i0 + query_start - j0 + 1);
-                        /* sum = sum + sum_from_state */
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                                    store_any(sum + i * 64 + e, load_any(sum + i * 64 + e) + load_any(sum_from_state + i
-                                        * 64 + e));
-                                }
-                            }
-                        }
-                        /* out = sum */
-                        for (int64_t i = 0; i < i1 - i0; i++)
-                            for (int64_t e = 0; e < 64; e++)
-                                out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
-                    }
-                    /* state[f][e] += sum over j of query_features_3 * corrected */
-                    dot6_any(j1 - j0, query_features_3, corrected, state);
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
                 }
             }
+            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any key_sum_1 = load_any(key_sum + j);
+                const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(key + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_2);
+                }
+            }
+            /* key_g1[r][j] = sum over d of sketch_g1 * key */
+            dot0_any(round_up(j1 - j0, 4), sketch_g1, key, key_g1);
+            /* key_g2[r][j] = sum over d of sketch_g2 * key */
+            dot0_any(round_up(j1 - j0, 4), sketch_g2, key, key_g2);
+            /* key_features = (key_g1 * key_g2) * 0.35355339f */
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features + r * 32 + j, (load_any(key_g1 + r * 32 + j) * load_any(key_g2 + r * 32 + j))
+                        * 0.35355339f);
+                }
+            }
+            /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    store_any(query_2 + f * 32 + t_key, (load_any(key_features + (f % 8) * 32 + ((t_key0 + t_key) - j0))
+                        * load_any(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) *
+                        (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                }
+            }
+            /* score[j][t_key] = sum over r of key_features * key_features */
+            dot1_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, key_features, score);
+            /* score = score * score */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                    const vec_any score_3 = load_any(score + j * 32 + t_key);
+                    store_any(score + j * 32 + t_key, score_3 * score_3);
+                }
+            }
+            /* key_scale = beta_tile */
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                store_any(key_scale + j, load_any(beta_tile + j));
+            }
+            /* key_features_2 = key_features * key_features */
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    store_any(key_features_2 + f * 32 + j, load_any(key_features + (f % 8) * 32 + j) *
+                        load_any(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
+                }
+            }
+            /* from_state[t_key][e] = sum over f of query_2 * state */
+            dot2_any(t_key1 - t_key0, query_2, state, from_state);
+            /* from_state = v - from_state */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                        store_any(from_state + t_key * 64 + e, load_any(v + (t_key0 + t_key) * v_row + e) -
+                            load_any(from_state + t_key * 64 + e));
+                    }
+                }
+            }
+            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+               corrected[j][e]) */
+            dot3_any(t_key1 - t_key0, score, key_scale, from_state, corrected);
         }
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+            /* query_sum_2 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(query_sum_2 + i, splat_any(0.0f));
+            }
+            /* query_sum_2 += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any query_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_sum_2_in[vector] = (vec_any){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        const vec_any q_tile_4 = load_any(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in[vector]);
+                }
+            }
+            /* q_tile = q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any query_sum_2_5 = load_any(query_sum_2 + i);
+                const vec_any t_6 = pick_any(query_sum_2_5 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_5));
+                for (int64_t d = 0; d < 64; d++) {
+                    store_any(q_tile + d * 32 + i, load_any(q_tile + d * 32 + i) * t_6);
+                }
+            }
+            /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
+            dot0_any(round_up(i1 - i0, 4), sketch_g1, q_tile, query_g1_2);
+            /* query_g2_2[r][i] = sum over d of sketch_g2 * q_tile */
+            dot0_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2_2);
+            /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_g1_2 + r * 32 + i, (load_any(query_g1_2 + r * 32 + i) * load_any(query_g2_2 + r * 32
+                        + i)) * 0.35355339f);
+                }
+            }
+            /* query_4 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(query_4 + f * 32 + i, (load_any(query_g1_2 + (f % 8) * 32 + i) * load_any(query_g1_2 +
+                        (((f % 8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                }
+            }
+            /* sum_from_state[e][i] = sum over f of state * query_4 */
+            dot4_any(round_up(i1 - i0, 4), state, query_4, sum_from_state);
+            /* score_2[j][i] = sum over r of key_features * query_g1_2 */
+            dot1_any(round_up(i1 - i0, 4), j1 - j0, key_features, query_g1_2, score_2);
+            /* score_2 = score_2 * score_2 */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any score_2_7 = load_any(score_2 + j * 32 + i);
+                    store_any(score_2 + j * 32 + i, score_2_7 * score_2_7);
+                }
+            }
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const ints_any t_8 = (i0 + i + lane_any) + query_start;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
+                        load_any(score_2 + j * 32 + i), splat_any(0.0f)));
+                }
+            }
+            /* sum[e][i] = sum over j of corrected * score_2 */
+            if (__builtin_expect(!finite_any(corrected, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot5_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any in_region[8] = {0};
+                    if (finite_any(corrected + j * 64, 1, 64, 1)) continue;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
+                            mask_any);
+                    }
+                    add_seen_any(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
+                }
+            } else
+                dot6_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
+            /* sum = sum + sum_from_state */
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_out_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
+        }
+        /* state[f][e] += sum over j of key_features_2 * corrected */
+        dot7_any(j1 - j0, key_features_2, corrected, state);
     }
 }
 
@@ -2033,15 +1930,15 @@ static struct version version(int64_t n_k)
     (void)n_k;
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = deltanet_polysketch_linear_v4, .tile = 0, .own = 56064, .of_token = 2340,
+        return (struct version){.rows = deltanet_polysketch_linear_v4, .tile = -1, .own = 49920, .of_token = 2340,
             .in_keys = 1};
 #endif
 #if defined(__x86_64__)
     if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = deltanet_polysketch_linear_v3, .tile = 0, .own = 56064, .of_token = 2340,
+        return (struct version){.rows = deltanet_polysketch_linear_v3, .tile = -1, .own = 49920, .of_token = 2340,
             .in_keys = 1};
 #endif
-    return (struct version){.rows = deltanet_polysketch_linear_any, .tile = 0, .own = 56064, .of_token = 2340,
+    return (struct version){.rows = deltanet_polysketch_linear_any, .tile = -1, .own = 49920, .of_token = 2340,
         .in_keys = 1};
 }
 

@@ -246,19 +246,19 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
     for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
         const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
         vec_v4 t[16];
         if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
         exchange_v4(t);
         UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
@@ -269,15 +269,15 @@ TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int
 }
 
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
@@ -491,11 +491,12 @@ TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t rows, const float *w
 }
 
 /* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v4(vectors, lanes);
@@ -506,6 +507,8 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f);
@@ -634,7 +637,8 @@ TARGET_v4 APART void dot6_v4(int64_t lanes, const float *a, const float *b, floa
 TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0,
+        /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v4 APART void dot8_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -761,7 +765,7 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
@@ -871,7 +875,7 @@ TARGET_v4 static void gated_deltanet_linear_v4(const struct call *call, int64_t 
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -1051,7 +1055,7 @@ TARGET_v4 static void gated_deltanet_linear_linear_part_0_v4(const struct call *
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
             if (beta_array_row == 1) {
@@ -1307,7 +1311,7 @@ TARGET_v4 static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
@@ -1322,7 +1326,7 @@ TARGET_v4 static void
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
                     transpose_v4(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
-                        linear_part_0_tile, 32);
+                        linear_part_0_tile, 32, 64);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                         for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
@@ -1489,11 +1493,9 @@ TARGET_v4 static void
                     }
                     if (linear_part_3) {
                         /* sum_2 = 0.0f */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                    store_v4(sum_2 + d * 32 + j, splat_v4(0.0f));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                store_v4(sum_2 + d * 32 + j, splat_v4(0.0f));
                             }
                         }
                     }
@@ -1507,7 +1509,7 @@ TARGET_v4 static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -1648,16 +1650,14 @@ TARGET_v4 static void
                         }
                         if (linear_part_5) {
                             /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_v4(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32);
+                            transpose_v4(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
                             /* score_3 = score_2_turned * neg(score_3) */
-                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                                for (int64_t j = 0; j < j1 - j0; j++) {
-                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                                        store_v4(score_3 + j * 32 + i, load_v4(score_2_turned + j * 32 + i) *
-                                            (-load_v4(score_3 + j * 32 + i)));
-                                    }
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                                    store_v4(score_3 + j * 32 + i, load_v4(score_2_turned + j * 32 + i) *
+                                        (-load_v4(score_3 + j * 32 + i)));
                                 }
                             }
                             /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
@@ -1669,7 +1669,7 @@ TARGET_v4 static void
                                 }
                             }
                             /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_v4(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32);
+                            transpose_v4(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                                 for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
                             /* row_sum += weight_5_turned */
@@ -1738,7 +1738,7 @@ TARGET_v4 static void
                             store_v4(query_4 + t_key, splat_v4(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
+                        transpose_v4(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
                         /* query_4 += corrected_turned * linear_part_0_tile */
@@ -1802,7 +1802,7 @@ TARGET_v4 static void
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_v4(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32);
+                        transpose_v4(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
@@ -1822,17 +1822,14 @@ TARGET_v4 static void
                         } else
                             dot16_v4(round_up(t_key1 - t_key0, 16), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
-                                    t_key += 16) {
-                                    store_v4(sum_3 + d * 32 + t_key, load_v4(sum_3 + d * 32 + t_key));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                                store_v4(sum_3 + d * 32 + t_key, load_v4(sum_3 + d * 32 + t_key));
                             }
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         transpose_out_v4(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row);
+                            linear_part_2_row, 64);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
@@ -1886,21 +1883,18 @@ TARGET_v4 static void
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         transpose_out_v4(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row);
+                            linear_part_3_row, 64);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32);
+                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
                         /* score_4_turned = score_4_turned * score */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
-                                    t_key += 16) {
-                                    store_v4(score_4_turned + j * 32 + t_key, load_v4(score_4_turned + j * 32 + t_key) *
-                                        load_v4(score + j * 32 + t_key));
-                                }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                                store_v4(score_4_turned + j * 32 + t_key, load_v4(score_4_turned + j * 32 + t_key) *
+                                    load_v4(score + j * 32 + t_key));
                             }
                         }
                         /* row_sum_2 = 0.0f */
@@ -1930,17 +1924,14 @@ TARGET_v4 static void
                     }
                     if (linear_part_5) {
                         /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32);
+                        transpose_v4(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
                         /* score = score_4_turned_2 * neg(score) */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 32) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++,
-                                    t_key += 16) {
-                                    store_v4(score + j * 32 + t_key, load_v4(score_4_turned_2 + j * 32 + t_key) *
-                                        (-load_v4(score + j * 32 + t_key)));
-                                }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
+                                store_v4(score + j * 32 + t_key, load_v4(score_4_turned_2 + j * 32 + t_key) *
+                                    (-load_v4(score + j * 32 + t_key)));
                             }
                         }
                         /* row_sum_3 = 0.0f */
@@ -1956,7 +1947,7 @@ TARGET_v4 static void
                             }
                         }
                         /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_v4(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32);
+                        transpose_v4(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
                         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0;
                                 t_key++) weight_8_turned[t_key * 32 + j] = 0;
@@ -2110,7 +2101,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
@@ -2131,7 +2122,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
                     transpose_v4(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
-                        linear_part_3_tile, 32);
+                        linear_part_3_tile, 32, 64);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                         for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
                 }
@@ -2145,14 +2136,14 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
                         transpose_v4(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0, 64,
-                            linear_part_1_tile, 32);
+                            linear_part_1_tile, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                         transpose_v4(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                            linear_part_2_tile, 32);
+                            linear_part_2_tile, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 16); t_key++)
                             for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
                     }
@@ -2274,17 +2265,15 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             }
                         }
                         /* query_6 = (query_4 + query_5) + linear_part_3_tile */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                                    store_v4(query_6 + d * 32 + j, (load_v4(query_4 + d * 32 + ((j0 + j) - t_key0)) +
-                                        load_v4(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v4(linear_part_3_tile +
-                                        d * 32 + j));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                store_v4(query_6 + d * 32 + j, (load_v4(query_4 + d * 32 + ((j0 + j) - t_key0)) +
+                                    load_v4(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v4(linear_part_3_tile + d *
+                                    32 + j));
                             }
                         }
                         /* dk = query_6, transposed back */
-                        transpose_out_v4(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+                        transpose_out_v4(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
                     }
                     if (dlog_decay_k) {
                         /* query_sum_4 = 0.0f */
@@ -2327,11 +2316,12 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                             /* dout_tile = dout, with zeros beyond the last row */
-                            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+                            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32,
+                                64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -2365,7 +2355,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                         }
                         if (dq || dlog_decay_q) {
                             /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32);
+                            transpose_v4(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                                 for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
                             /* score[i][j] = sum over e of dout * key_features_turned */
@@ -2393,7 +2383,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                 }
                             }
                             /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_v4(weight, 32, i1 - i0, j1 - j0, weight_turned, 32);
+                            transpose_v4(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
                             /* sum[d][i] = sum over j of query_features * weight_turned */
@@ -2465,7 +2455,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                                 }
                             }
                             /* dq = sum, transposed back */
-                            transpose_out_v4(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                            transpose_out_v4(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
                         }
                         if (dlog_decay_q) {
                             /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,
@@ -2481,7 +2471,7 @@ TARGET_v4 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v4(c
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_v4(round_up(i1 - i0, 16), j1 - j0, query_features, q_tile, score_2);
                             /* score_turned = score, with zeros beyond the last row */
-                            transpose_v4(score, 32, i1 - i0, j1 - j0, score_turned, 32);
+                            transpose_v4(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
                             /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
@@ -2713,19 +2703,19 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
     for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
         const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
         vec_v3 t[8];
         if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
         exchange_v3(t);
         UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
@@ -2736,15 +2726,15 @@ TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int
 }
 
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
@@ -2958,11 +2948,12 @@ TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t rows, const float *w
 }
 
 /* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_v3(vectors, lanes);
@@ -2973,6 +2964,8 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f);
@@ -3101,7 +3094,8 @@ TARGET_v3 APART void dot6_v3(int64_t lanes, const float *a, const float *b, floa
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0,
+        /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 TARGET_v3 APART void dot8_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -3228,7 +3222,7 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
@@ -3338,7 +3332,7 @@ TARGET_v3 static void gated_deltanet_linear_v3(const struct call *call, int64_t 
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -3518,7 +3512,7 @@ TARGET_v3 static void gated_deltanet_linear_linear_part_0_v3(const struct call *
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
             if (beta_array_row == 1) {
@@ -3774,7 +3768,7 @@ TARGET_v3 static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
@@ -3789,7 +3783,7 @@ TARGET_v3 static void
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
                     transpose_v3(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
-                        linear_part_0_tile, 32);
+                        linear_part_0_tile, 32, 64);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                         for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
@@ -3956,11 +3950,9 @@ TARGET_v3 static void
                     }
                     if (linear_part_3) {
                         /* sum_2 = 0.0f */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                    store_v3(sum_2 + d * 32 + j, splat_v3(0.0f));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                store_v3(sum_2 + d * 32 + j, splat_v3(0.0f));
                             }
                         }
                     }
@@ -3974,7 +3966,7 @@ TARGET_v3 static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -4114,16 +4106,14 @@ TARGET_v3 static void
                         }
                         if (linear_part_5) {
                             /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_v3(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32);
+                            transpose_v3(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
                             /* score_3 = score_2_turned * neg(score_3) */
-                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                                for (int64_t j = 0; j < j1 - j0; j++) {
-                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                                        store_v3(score_3 + j * 32 + i, load_v3(score_2_turned + j * 32 + i) *
-                                            (-load_v3(score_3 + j * 32 + i)));
-                                    }
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                                    store_v3(score_3 + j * 32 + i, load_v3(score_2_turned + j * 32 + i) *
+                                        (-load_v3(score_3 + j * 32 + i)));
                                 }
                             }
                             /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
@@ -4135,7 +4125,7 @@ TARGET_v3 static void
                                 }
                             }
                             /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_v3(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32);
+                            transpose_v3(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                                 for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
                             /* row_sum += weight_5_turned */
@@ -4204,7 +4194,7 @@ TARGET_v3 static void
                             store_v3(query_4 + t_key, splat_v3(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
+                        transpose_v3(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
                         /* query_4 += corrected_turned * linear_part_0_tile */
@@ -4267,7 +4257,7 @@ TARGET_v3 static void
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_v3(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32);
+                        transpose_v3(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
@@ -4287,16 +4277,14 @@ TARGET_v3 static void
                         } else
                             dot16_v3(round_up(t_key1 - t_key0, 8), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                    store_v3(sum_3 + d * 32 + t_key, load_v3(sum_3 + d * 32 + t_key));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                                store_v3(sum_3 + d * 32 + t_key, load_v3(sum_3 + d * 32 + t_key));
                             }
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         transpose_out_v3(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row);
+                            linear_part_2_row, 64);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
@@ -4350,20 +4338,18 @@ TARGET_v3 static void
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         transpose_out_v3(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row);
+                            linear_part_3_row, 64);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32);
+                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
                         /* score_4_turned = score_4_turned * score */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                    store_v3(score_4_turned + j * 32 + t_key, load_v3(score_4_turned + j * 32 + t_key) *
-                                        load_v3(score + j * 32 + t_key));
-                                }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                                store_v3(score_4_turned + j * 32 + t_key, load_v3(score_4_turned + j * 32 + t_key) *
+                                    load_v3(score + j * 32 + t_key));
                             }
                         }
                         /* row_sum_2 = 0.0f */
@@ -4393,16 +4379,14 @@ TARGET_v3 static void
                     }
                     if (linear_part_5) {
                         /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32);
+                        transpose_v3(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
                         /* score = score_4_turned_2 * neg(score) */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 16) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 8) {
-                                    store_v3(score + j * 32 + t_key, load_v3(score_4_turned_2 + j * 32 + t_key) *
-                                        (-load_v3(score + j * 32 + t_key)));
-                                }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
+                                store_v3(score + j * 32 + t_key, load_v3(score_4_turned_2 + j * 32 + t_key) *
+                                    (-load_v3(score + j * 32 + t_key)));
                             }
                         }
                         /* row_sum_3 = 0.0f */
@@ -4418,7 +4402,7 @@ TARGET_v3 static void
                             }
                         }
                         /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_v3(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32);
+                        transpose_v3(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
                         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0;
                                 t_key++) weight_8_turned[t_key * 32 + j] = 0;
@@ -4572,7 +4556,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
@@ -4593,7 +4577,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
                     transpose_v3(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
-                        linear_part_3_tile, 32);
+                        linear_part_3_tile, 32, 64);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                         for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
                 }
@@ -4607,14 +4591,14 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
                         transpose_v3(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0, 64,
-                            linear_part_1_tile, 32);
+                            linear_part_1_tile, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                         transpose_v3(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0, 64,
-                            linear_part_2_tile, 32);
+                            linear_part_2_tile, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 8); t_key++)
                             for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
                     }
@@ -4736,17 +4720,15 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             }
                         }
                         /* query_6 = (query_4 + query_5) + linear_part_3_tile */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                    store_v3(query_6 + d * 32 + j, (load_v3(query_4 + d * 32 + ((j0 + j) - t_key0)) +
-                                        load_v3(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v3(linear_part_3_tile +
-                                        d * 32 + j));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                store_v3(query_6 + d * 32 + j, (load_v3(query_4 + d * 32 + ((j0 + j) - t_key0)) +
+                                    load_v3(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_v3(linear_part_3_tile + d *
+                                    32 + j));
                             }
                         }
                         /* dk = query_6, transposed back */
-                        transpose_out_v3(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+                        transpose_out_v3(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
                     }
                     if (dlog_decay_k) {
                         /* query_sum_4 = 0.0f */
@@ -4789,11 +4771,12 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                             /* dout_tile = dout, with zeros beyond the last row */
-                            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+                            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32,
+                                64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -4827,7 +4810,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                         }
                         if (dq || dlog_decay_q) {
                             /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32);
+                            transpose_v3(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                                 for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
                             /* score[i][j] = sum over e of dout * key_features_turned */
@@ -4855,7 +4838,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                 }
                             }
                             /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_v3(weight, 32, i1 - i0, j1 - j0, weight_turned, 32);
+                            transpose_v3(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
                             /* sum[d][i] = sum over j of query_features * weight_turned */
@@ -4927,7 +4910,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                                 }
                             }
                             /* dq = sum, transposed back */
-                            transpose_out_v3(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                            transpose_out_v3(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
                         }
                         if (dlog_decay_q) {
                             /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,
@@ -4943,7 +4926,7 @@ TARGET_v3 static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_v3(c
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_v3(round_up(i1 - i0, 8), j1 - j0, query_features, q_tile, score_2);
                             /* score_turned = score, with zeros beyond the last row */
-                            transpose_v3(score, 32, i1 - i0, j1 - j0, score_turned, 32);
+                            transpose_v3(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
                             /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +
@@ -5166,19 +5149,19 @@ INLINE void exchange_any(vec_any *t)
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched 64 rows early: rows of `to` if `out`, otherwise rows of `from`. */
+   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, const int out)
+    int64_t to_row, int64_t ahead, const int out)
 {
     const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
     for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
         const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
         vec_any t[4];
         if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + 64) * to_row + row, 1, 2);
+            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
         UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
         exchange_any(t);
         UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
@@ -5189,15 +5172,15 @@ INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows
 }
 
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 0);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
 }
 
 APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row)
+    int64_t to_row, int64_t ahead)
 {
-    transpose_some_any(from, from_row, rows, columns, to, to_row, 1);
+    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
 }
 
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
@@ -5409,11 +5392,12 @@ INLINE void solve_any(const int64_t lanes, int64_t rows, const float *w, int64_t
 }
 
 /* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too. A later product reads `next`. */
+   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
+   which the task writes at its end. `result` has `results` rows. */
 INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
     int64_t c_row, const int update, const float *factor, const float *next, int64_t next_row,
-    const int64_t width)
+    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
 {
     const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
         in_blocks = lanes_in_blocks_any(vectors, lanes);
@@ -5424,6 +5408,8 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
             for (int64_t k = r; k < r + 6 && x == 0; k++) {
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+                for (int64_t t = 0; t < result_width && k < results; t += line)
+                    __builtin_prefetch(result + k * result_row + t, 1, 2);
             }
             parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
                 update, f);
@@ -5551,7 +5537,8 @@ APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
 APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0);
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0,
+        /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
 APART void dot8_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -5678,7 +5665,7 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
@@ -5789,7 +5776,7 @@ static void gated_deltanet_linear_any(const struct call *call, int64_t task, uns
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -5970,7 +5957,7 @@ static void gated_deltanet_linear_linear_part_0_any(const struct call *call, int
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
+            transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                 for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
             if (beta_array_row == 1) {
@@ -6226,7 +6213,7 @@ static void
                 j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 if (beta_array_row == 1) {
@@ -6241,7 +6228,7 @@ static void
                 if (dbeta_array || linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                     /* linear_part_0_tile = linear_part_0, with zeros beyond the last row */
                     transpose_any(linear_part_0 + j0 * linear_part_0_row, linear_part_0_row, j1 - j0, 64,
-                        linear_part_0_tile, 32);
+                        linear_part_0_tile, 32, 64);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                         for (int64_t e = 0; e < 64; e++) linear_part_0_tile[e * 32 + j] = 0;
                 }
@@ -6409,11 +6396,9 @@ static void
                     }
                     if (linear_part_3) {
                         /* sum_2 = 0.0f */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                    store_any(sum_2 + d * 32 + j, splat_any(0.0f));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                store_any(sum_2 + d * 32 + j, splat_any(0.0f));
                             }
                         }
                     }
@@ -6427,7 +6412,7 @@ static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                        transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -6568,16 +6553,14 @@ static void
                         }
                         if (linear_part_5) {
                             /* score_2_turned = score_2, with zeros beyond the last row */
-                            transpose_any(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32);
+                            transpose_any(score_2, 32, i1 - i0, j1 - j0, score_2_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_2_turned[j * 32 + i] = 0;
                             /* score_3 = score_2_turned * neg(score_3) */
-                            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                                for (int64_t j = 0; j < j1 - j0; j++) {
-                                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                                        store_any(score_3 + j * 32 + i, load_any(score_2_turned + j * 32 + i) *
-                                            (-load_any(score_3 + j * 32 + i)));
-                                    }
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                                    store_any(score_3 + j * 32 + i, load_any(score_2_turned + j * 32 + i) *
+                                        (-load_any(score_3 + j * 32 + i)));
                                 }
                             }
                             /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
@@ -6589,7 +6572,7 @@ static void
                                 }
                             }
                             /* weight_5_turned = score_3, with zeros beyond the last row */
-                            transpose_any(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32);
+                            transpose_any(score_3, 32, j1 - j0, i1 - i0, weight_5_turned, 32, 64);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                                 for (int64_t i = 0; i < i1 - i0; i++) weight_5_turned[i * 32 + j] = 0;
                             /* row_sum += weight_5_turned */
@@ -6658,7 +6641,7 @@ static void
                             store_any(query_4 + t_key, splat_any(0.0f));
                         }
                         /* corrected_turned = corrected, with zeros beyond the last row */
-                        transpose_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32);
+                        transpose_any(corrected, 64, t_key1 - t_key0, 64, corrected_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t e = 0; e < 64; e++) corrected_turned[e * 32 + t_key] = 0;
                         /* query_4 += corrected_turned * linear_part_0_tile */
@@ -6722,7 +6705,7 @@ static void
                     }
                     if (linear_part_2) {
                         /* weight_6_turned = weight_6, with zeros beyond the last row */
-                        transpose_any(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32);
+                        transpose_any(weight_6, 32, t_key1 - t_key0, j1 - j0, weight_6_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) weight_6_turned[j * 32 + t_key] = 0;
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
@@ -6742,16 +6725,14 @@ static void
                         } else
                             dot16_any(round_up(t_key1 - t_key0, 4), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                    store_any(sum_3 + d * 32 + t_key, load_any(sum_3 + d * 32 + t_key));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                                store_any(sum_3 + d * 32 + t_key, load_any(sum_3 + d * 32 + t_key));
                             }
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         transpose_out_any(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row);
+                            linear_part_2_row, 64);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
@@ -6805,20 +6786,18 @@ static void
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         transpose_out_any(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row);
+                            linear_part_3_row, 64);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
-                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32);
+                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned[j * 32 + t_key] = 0;
                         /* score_4_turned = score_4_turned * score */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                    store_any(score_4_turned + j * 32 + t_key, load_any(score_4_turned + j * 32 + t_key)
-                                        * load_any(score + j * 32 + t_key));
-                                }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                                store_any(score_4_turned + j * 32 + t_key, load_any(score_4_turned + j * 32 + t_key) *
+                                    load_any(score + j * 32 + t_key));
                             }
                         }
                         /* row_sum_2 = 0.0f */
@@ -6848,16 +6827,14 @@ static void
                     }
                     if (linear_part_5) {
                         /* score_4_turned_2 = score_4, with zeros beyond the last row */
-                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32);
+                        transpose_any(score_4, 32, t_key1 - t_key0, j1 - j0, score_4_turned_2, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t j = 0; j < j1 - j0; j++) score_4_turned_2[j * 32 + t_key] = 0;
                         /* score = score_4_turned_2 * neg(score) */
-                        for (int64_t t_key_first = 0; t_key_first < t_key1 - t_key0; t_key_first += 8) {
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                UNROLL for (int64_t vector = 0, t_key = t_key_first; vector < 2; vector++, t_key += 4) {
-                                    store_any(score + j * 32 + t_key, load_any(score_4_turned_2 + j * 32 + t_key) *
-                                        (-load_any(score + j * 32 + t_key)));
-                                }
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
+                                store_any(score + j * 32 + t_key, load_any(score_4_turned_2 + j * 32 + t_key) *
+                                    (-load_any(score + j * 32 + t_key)));
                             }
                         }
                         /* row_sum_3 = 0.0f */
@@ -6873,7 +6850,7 @@ static void
                             }
                         }
                         /* weight_8_turned = score, with zeros beyond the last row */
-                        transpose_any(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32);
+                        transpose_any(score, 32, j1 - j0, t_key1 - t_key0, weight_8_turned, 32, 64);
                         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0;
                                 t_key++) weight_8_turned[t_key * 32 + j] = 0;
@@ -7027,7 +7004,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
@@ -7048,7 +7025,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
                     transpose_any(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
-                        linear_part_3_tile, 32);
+                        linear_part_3_tile, 32, 64);
                     for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                         for (int64_t d = 0; d < 64; d++) linear_part_3_tile[d * 32 + j] = 0;
                 }
@@ -7062,14 +7039,14 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
                         transpose_any(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row, t_key1 - t_key0,
-                            64, linear_part_1_tile, 32);
+                            64, linear_part_1_tile, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t e = 0; e < 64; e++) linear_part_1_tile[e * 32 + t_key] = 0;
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                         transpose_any(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row, t_key1 - t_key0,
-                            64, linear_part_2_tile, 32);
+                            64, linear_part_2_tile, 32, 64);
                         for (int64_t t_key = t_key1 - t_key0; t_key < round_up(t_key1 - t_key0, 4); t_key++)
                             for (int64_t d = 0; d < 64; d++) linear_part_2_tile[d * 32 + t_key] = 0;
                     }
@@ -7192,17 +7169,15 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             }
                         }
                         /* query_6 = (query_4 + query_5) + linear_part_3_tile */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                            for (int64_t d = 0; d < 64; d++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                    store_any(query_6 + d * 32 + j, (load_any(query_4 + d * 32 + ((j0 + j) - t_key0)) +
-                                        load_any(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_any(linear_part_3_tile
-                                        + d * 32 + j));
-                                }
+                        for (int64_t d = 0; d < 64; d++) {
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                store_any(query_6 + d * 32 + j, (load_any(query_4 + d * 32 + ((j0 + j) - t_key0)) +
+                                    load_any(query_5 + d * 32 + ((j0 + j) - t_key0))) + load_any(linear_part_3_tile + d
+                                    * 32 + j));
                             }
                         }
                         /* dk = query_6, transposed back */
-                        transpose_out_any(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row);
+                        transpose_out_any(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
                     }
                     if (dlog_decay_k) {
                         /* query_sum_4 = 0.0f */
@@ -7245,11 +7220,12 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+                            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
                             /* dout_tile = dout, with zeros beyond the last row */
-                            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32);
+                            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32,
+                                64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t e = 0; e < 64; e++) dout_tile[e * 32 + i] = 0;
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
@@ -7283,7 +7259,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                         }
                         if (dq || dlog_decay_q) {
                             /* key_features_turned = key_features, with zeros beyond the last row */
-                            transpose_any(key_features, 64, j1 - j0, 64, key_features_turned, 32);
+                            transpose_any(key_features, 64, j1 - j0, 64, key_features_turned, 32, 64);
                             for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                                 for (int64_t e = 0; e < 64; e++) key_features_turned[e * 32 + j] = 0;
                             /* score[i][j] = sum over e of dout * key_features_turned */
@@ -7312,7 +7288,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                 }
                             }
                             /* weight_turned = weight, with zeros beyond the last row */
-                            transpose_any(weight, 32, i1 - i0, j1 - j0, weight_turned, 32);
+                            transpose_any(weight, 32, i1 - i0, j1 - j0, weight_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) weight_turned[j * 32 + i] = 0;
                             /* sum[d][i] = sum over j of query_features * weight_turned */
@@ -7384,7 +7360,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                                 }
                             }
                             /* dq = sum, transposed back */
-                            transpose_out_any(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+                            transpose_out_any(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
                         }
                         if (dlog_decay_q) {
                             /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,
@@ -7400,7 +7376,7 @@ static void gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k_any(const stru
                             /* score_2[j][i] = sum over d of query_features * q_tile */
                             dot0_any(round_up(i1 - i0, 4), j1 - j0, query_features, q_tile, score_2);
                             /* score_turned = score, with zeros beyond the last row */
-                            transpose_any(score, 32, i1 - i0, j1 - j0, score_turned, 32);
+                            transpose_any(score, 32, i1 - i0, j1 - j0, score_turned, 32, 64);
                             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                                 for (int64_t j = 0; j < j1 - j0; j++) score_turned[j * 32 + i] = 0;
                             /* score_2 = score_turned * (score_2 * exp2(((log_decay_q_tile - log_decay_k) +

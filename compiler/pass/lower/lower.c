@@ -159,6 +159,29 @@ static bool pairs_have_numbers(const struct graph *g)
     return true;
 }
 
+/* Whether value v has an element for each element of an array of the caller, as a scaled row has. */
+static bool is_elementwise(const struct graph *g, int v)
+{
+    const struct value *const value = &g->value[v];
+    bool all = value->op == GRAPH_INPUT || value->op == GRAPH_PARAM || value->op == GRAPH_MAP;
+    for (int k = 0; k < value->operands && all; k++) {
+        const struct ref *const r = &value->operand[k];
+        const int elements = value->rank ? value->axes[value->rank - 1] : -1;
+        if (elements < 0 || !ref_uses_axis(r, elements)) continue;
+        all = ref_axis(r, r->rank - 1) == elements && is_elementwise(g, r->of);
+    }
+    return all;
+}
+
+/* Whether forward of a graph with a SOLVE runs in loops by chunks. Their products have elements in the lanes and rows
+   as they are stored, so features that are computed in other ways would have to be transposed. */
+static bool forward_by_chunks(const struct lowering *x)
+{
+    const struct value *const solve = &x->g->value[x->solve];
+    return program_is_forward(&x->c->program) && !multiplies_states(x->c) && pairs_have_numbers(x->g) &&
+           solve->operands > SOLVE_FEATURES && is_elementwise(x->g, solve->operand[SOLVE_FEATURES].of);
+}
+
 /* Appends the loops for a graph whose outputs share loops. */
 static void lower_outputs(struct compilation *c, const struct graph *g, struct stmt **at)
 {
@@ -179,8 +202,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
     if (!find_axes(x)) return;
     const bool substitutes = x->output == x->solve && g->value[x->solve].operands <= SOLVE_FEATURES;
     if (substitutes) lower_find_maximum(x);
-    const bool forward = x->solve >= 0 && !substitutes && program_is_forward(&c->program) && !multiplies_states(c) &&
-                         pairs_have_numbers(g),
+    const bool forward = x->solve >= 0 && forward_by_chunks(x),
                by_chunks = (g->by_chunks || forward) && (g->outputs > 1 || x->output != x->solve);
     if (!by_chunks && !classify(x)) return;
     bool states = false;
