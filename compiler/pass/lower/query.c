@@ -58,14 +58,27 @@ void lower_chunk_range(const struct lowering *x, int axis, const struct expr *la
     *to = expr_make(x->m, EXPR_MIN, expr_leaf(x->m, EXPR_SIZE, axis), first_query(x, axis, last, end), NULL);
 }
 
+/* Returns the axes of the loops over queries, in order. An output of slices' sums lacks the axes of its rows. */
+static int query_axes(const struct lowering *x, const bool *open, int axes[MAX_AXES])
+{
+    const struct value *const out = &x->g->value[x->output];
+    int count = 0;
+    for (int k = 0; k < out->rank; k++)
+        if (lower_run_time(x, out->axes[k]) && !open[out->axes[k]] && out->axes[k] != x->slices)
+            axes[count++] = out->axes[k];
+    for (int a = 0; a < x->m->axes && lower_has_slices(x, out); a++)
+        if (x->within >> a & 1) axes[count++] = a;
+    return count;
+}
+
 void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body)
 {
-    const struct value *out = &x->g->value[x->output];
     struct stmt **inner = *at, **first = *at;
     const struct expr *zero = expr_int(x->m, 0);
-    for (int k = 0; k < out->rank; k++) {
-        int axis = out->axes[k];
-        if (!lower_run_time(x, axis) || open[axis]) continue;
+    int axes[MAX_AXES];
+    const int count = query_axes(x, open, axes);
+    for (int k = 0; k < count; k++) {
+        const int axis = axes[k];
         const struct expr *from = zero, *to = expr_leaf(x->m, EXPR_SIZE, axis);
         if (axis == x->lane && x->prefix) lower_chunk_range(x, axis, x->last, &from, &to);
         struct stmt *loop = lower_loop_over(x, &inner, axis, from, to, axis == x->lane ? x->c->tiling.tile_q : 1);
