@@ -1,12 +1,19 @@
 """Functions that the cases of the Python package share."""
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), 'numeric')]
+import quick
+
 # kernels of tests need not be fast, and idle threads must not take cores from other tests
 os.environ['ATTNC_CFLAGS'] = '-O0'
+os.environ['ATTNC_CC'] = quick.compiler(tempfile.mkdtemp())
+atexit.register(shutil.rmtree, os.path.dirname(os.environ['ATTNC_CC']), True, None)
 os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 os.environ.setdefault('TORCHINDUCTOR_VEC_ISA_OK', '0')   # to find the processor's vectors takes longer than the tests
 
