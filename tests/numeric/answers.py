@@ -24,11 +24,12 @@ def over(out, expected, allowed, dtype):
 
 def exact_definitions(seed=None, number=np.float64):
     """Returns definitions.py with exact angles of rope and wider sines, because NumPy's functions depend on the
-    processor. With a seed, every logit is moved by half an ulp of f64, and every logarithm of a decay by half an ulp of
-    the type `number`."""
+    processor. With a seed, every logit and angle is moved by half an ulp of f64, and every logarithm of a decay by half
+    an ulp of the type `number`."""
     found = importlib.util.spec_from_file_location('exact', definitions.__file__)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
+    sign = np.random.default_rng(seed).choice([-1, 1], 4096)
 
     def angle_of(text, names, i, t):
         """Returns the angle in float64, computed with functions that are rounded once."""
@@ -56,6 +57,7 @@ def exact_definitions(seed=None, number=np.float64):
         else:
             angle = np.stack([angle_of(angle, dict(names, b=np.int64(names.get('b', b))), i, np.arange(d // 2)[None, :])
                               for b in range(x.shape[0])])[:, None].astype(np.longdouble)
+        if seed is not None: angle = angle * (1 + np.resize(sign, angle.shape) * np.longdouble(2) ** -53)
         a, b = (slice(0, None, 2), slice(1, None, 2)) if pairs == 'interleaved' else (
             slice(0, d // 2), slice(d // 2, None))
         y = np.empty_like(x)
@@ -65,7 +67,7 @@ def exact_definitions(seed=None, number=np.float64):
     module.rope = rope
     if seed is None:
         return module
-    sign, exact, between = np.random.default_rng(seed).choice([-1, 1], 4096), module.similarity, module.decay_between
+    exact, between = module.similarity, module.decay_between
 
     def similarity(*arguments):
         logits, w = exact(*arguments)
@@ -101,7 +103,8 @@ def stepped_definitions():
 
 
 EXACT, STEPPED = exact_definitions(), stepped_definitions()
-NUDGED = {wide: [exact_definitions(seed, number) for seed in range(3)]
+# If a row has two large weights, both move in the same direction in half of the draws, which changes little.
+NUDGED = {wide: [exact_definitions(seed, number) for seed in range(6)]
           for wide, number in ((True, np.float64), (False, np.float32))}
 
 
@@ -150,10 +153,11 @@ class Answer:
 
     @functools.cached_property
     def logits(self):
-        """Returns 4 times the change of a row if the logits of f64 and the logarithms of decays move by half an ulp.
-        These logarithms may be large without a large input."""
-        if definitions.tagged(self.spec['similarity'])[0] != 'softmax' or not (self.wide or 'decay' in self.spec):
-            return 0
+        """Returns 4 times the change of a row if angles and logits in f64 and the logarithms of decays move by half an
+        ulp. Angles and these logarithms may be large without a large input."""
+        softmax = definitions.tagged(self.spec['similarity'])[0] == 'softmax'
+        turns = self.wide and 'rope' in str(self.spec.get('prepare'))
+        if not turns and not (softmax and (self.wide or 'decay' in self.spec)): return 0
         moved = [attend(module, self.spec, self.arrays, np.longdouble) for module in NUDGED[self.wide]]
         return 4 * np.max([np.abs(m - self.expected).max(-1, keepdims=True) for m in moved], 0)
 
