@@ -274,6 +274,21 @@ TARGET_v4 INLINE vec_v4 tanh_v4(vec_v4 x)
     return (vec_v4)((mask_v4)(m / (m + (float)1)) | ((mask_v4)x & ~0x7fffffff));
 }
 
+/* Like tanh_v4, but faster if t = x^2 is less than 1/2 in all lanes. Then tanh(x) is x + x * t * p(t). */
+TARGET_v4 INLINE vec_v4 tanh_capped_v4(vec_v4 x)
+{
+    const vec_v4 t = x * x;
+    vec_v4 p = t * -0.00508563729f + 0.0200342186f;
+    p = p * t - 0.0535374284f;
+    p = p * t + 0.133288018f;
+    p = p * t - 0.333331763f;
+    p = (t * p) * x + x;
+    uint16_t far; /* the lanes in which t is not less than 1/2 */
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(far) : "v"(t), "v"(splat_v4(0.5f)));
+    if (__builtin_expect(far == 0, 1)) return p;
+    return pick_v4((mask_v4)(t < 0.5f), p, tanh_v4(x));
+}
+
 /* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
    nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
 TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
@@ -824,7 +839,7 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v4 score_7 = load_v4(score + j * 32 + i);
                         const vec_v4 score_new8 = pick_v4(__builtin_convertvector((j0 + j) <= t_6, mask_v4),
-                            tanh_v4(score_7) * 72.13475f, splat_v4(-INFINITY));
+                            tanh_capped_v4(score_7) * 72.13475f, splat_v4(-INFINITY));
                         store_v4(score + j * 32 + i, score_new8);
                         row_max_in = max_v4(row_max_in, score_new8);
                     }
@@ -837,7 +852,7 @@ TARGET_v4 static void softmax_softcap_rows_v4(const struct call *call, int64_t t
                     vec_v4 row_max_in = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v4 score_9 = load_v4(score + j * 32 + i);
-                        const vec_v4 score_new10 = tanh_v4(score_9) * 72.13475f;
+                        const vec_v4 score_new10 = tanh_capped_v4(score_9) * 72.13475f;
                         store_v4(score + j * 32 + i, score_new10);
                         row_max_in = max_v4(row_max_in, score_new10);
                     }
@@ -1046,7 +1061,7 @@ TARGET_v4 APART void softmax_softcap_few_keys_v4(const struct call *call, int64_
         /* score = tanh(score) * 72.13475f */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(score + r * 144 + j, tanh_v4(load_v4(score + r * 144 + j)) * 72.13475f);
+                store_v4(score + r * 144 + j, tanh_capped_v4(load_v4(score + r * 144 + j)) * 72.13475f);
             }
         }
         /* old_max = state_max */
@@ -1316,6 +1331,21 @@ TARGET_v3 INLINE vec_v3 tanh_v3(vec_v3 x)
     y = pick_v3((mask_v3)(y > (float)40), splat_v3((float)40), y); /* tanh(20) rounds to 1 */
     const vec_v3 m = half_expm1_v3(y);
     return (vec_v3)((mask_v3)(m / (m + (float)1)) | ((mask_v3)x & ~0x7fffffff));
+}
+
+/* Like tanh_v3, but faster if t = x^2 is less than 1/2 in all lanes. Then tanh(x) is x + x * t * p(t). */
+TARGET_v3 INLINE vec_v3 tanh_capped_v3(vec_v3 x)
+{
+    const vec_v3 t = x * x;
+    vec_v3 p = t * -0.00508563729f + 0.0200342186f;
+    p = p * t - 0.0535374284f;
+    p = p * t + 0.133288018f;
+    p = p * t - 0.333331763f;
+    p = (t * p) * x + x;
+    int far;
+    __asm__("vmovmskps %1, %0" : "=r"(far) : "x"(~(mask_v3)(t < 0.5f)));
+    if (__builtin_expect(far == 0, 1)) return p;
+    return pick_v3((mask_v3)(t < 0.5f), p, tanh_v3(x));
 }
 
 /* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
@@ -1868,7 +1898,7 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v3 score_7 = load_v3(score + j * 16 + i);
                         const vec_v3 score_new8 = pick_v3(__builtin_convertvector((j0 + j) <= t_6, mask_v3),
-                            tanh_v3(score_7) * 72.13475f, splat_v3(-INFINITY));
+                            tanh_capped_v3(score_7) * 72.13475f, splat_v3(-INFINITY));
                         store_v3(score + j * 16 + i, score_new8);
                         row_max_in = max_v3(row_max_in, score_new8);
                     }
@@ -1881,7 +1911,7 @@ TARGET_v3 static void softmax_softcap_rows_v3(const struct call *call, int64_t t
                     vec_v3 row_max_in = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         const vec_v3 score_9 = load_v3(score + j * 16 + i);
-                        const vec_v3 score_new10 = tanh_v3(score_9) * 72.13475f;
+                        const vec_v3 score_new10 = tanh_capped_v3(score_9) * 72.13475f;
                         store_v3(score + j * 16 + i, score_new10);
                         row_max_in = max_v3(row_max_in, score_new10);
                     }
@@ -2090,7 +2120,7 @@ TARGET_v3 APART void softmax_softcap_few_keys_v3(const struct call *call, int64_
         /* score = tanh(score) * 72.13475f */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(score + r * 144 + j, tanh_v3(load_v3(score + r * 144 + j)) * 72.13475f);
+                store_v3(score + r * 144 + j, tanh_capped_v3(load_v3(score + r * 144 + j)) * 72.13475f);
             }
         }
         /* old_max = state_max */

@@ -780,6 +780,17 @@ static struct term slope_term(struct nest *n, const struct expr *e, enum level l
                          KIND_REAL, true, false};
 }
 
+/* Returns a tanh that e multiplies by a large constant, or NULL. Such a product caps numbers that are mostly far below
+   the constant, so the tanh is mostly near 0. */
+static const struct expr *capped(const struct expr *e)
+{
+    const double large = 16;
+    for (int k = 0; k < 2 && e->op == EXPR_MUL; k++)
+        if (e->arg[k]->op == EXPR_TANH && e->arg[1 - k]->op == EXPR_REAL && fabs(e->arg[1 - k]->real) >= large)
+            return e->arg[k];
+    return NULL;
+}
+
 static struct term real_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -805,6 +816,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     /* a scalar that depends only on indices stays an exact double */
     bool exact = !vector && from_indices(n, e);
     struct term arg[3] = {{"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}};
+    if (capped(e)) n->capped = capped(e);
     for (int k = 0; k < expr_arity(e->op); k++) {
         bool condition = e->op == EXPR_SELECT && k == 0;
         if (exact && e->arg[k]->op == EXPR_REAL)
@@ -857,8 +869,12 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         return (struct term){
             scalar_format(n, "%s_%s(%s, %s)", expr_name(e->op), x->suffix, a, scalar_as_vector(n, arg[1])), kind, true,
             false};
+    const bool near = e == n->capped && narrow && x->c->target->takes_roots;
     return (struct term){scalar_format(n, "%s%s_%s(%s)", expr_name(e->op),
-                                       e->op == EXPR_EXP2 && n->s->coarse ? "_coarse" : "", x->suffix, a),
+                                       near                                 ? "_capped"
+                                       : e->op == EXPR_EXP2 && n->s->coarse ? "_coarse"
+                                                                            : "",
+                                       x->suffix, a),
                          kind, true, false};
 }
 

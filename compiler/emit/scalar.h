@@ -36,6 +36,7 @@ struct nest {
     struct term *term;
     int *count;                      /* for each expression, the number of expressions that use it */
     const char *fresh[MAX_OPERANDS]; /* the C of operands that this statement has assigned */
+    const struct expr *capped;       /* the last tanh that a large constant multiplies, or NULL */
 };
 
 /* Returns the formatted text, allocated in the arena. */

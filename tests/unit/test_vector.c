@@ -254,6 +254,12 @@ static vec_T ours_tanh(vec_T x)
 {
     return tanh_T(x);
 }
+#if AVX && !F64
+static vec_T ours_tanh_capped(vec_T x)
+{
+    return tanh_capped_T(x);
+}
+#endif
 static vec_T ours_erf(vec_T x)
 {
     return erf_T(x);
@@ -289,6 +295,12 @@ static void elementary(void)
     CU_ASSERT(worst(ours_exp, exp, F64 ? 700 : 85, false) < 4);
     CU_ASSERT(worst(ours_tanh, tanh, 5, false) <= 4);
     CU_ASSERT(worst(ours_tanh, tanh, 1e-3, false) < 4);
+#if AVX && !F64
+    CU_ASSERT(worst(ours_tanh_capped, tanh, 5, false) <= 4);
+    CU_ASSERT(worst(ours_tanh_capped, tanh, 0.71, false) < 2);
+    const vec_T steep = tanh_capped_T(splat_T(-INFINITY)), undefined = tanh_capped_T(splat_T(NAN));
+    CU_ASSERT(steep[0] == -1 && isnan(undefined[LANES - 1]));
+#endif
     CU_ASSERT(worst(ours_erf, erf, 7, false) <= 2);
     CU_ASSERT(worst(ours_erf, erf, 1.2, false) <= 2);
     CU_ASSERT(worst(ours_erf, erf, 1e-3, false) <= 2);
