@@ -537,25 +537,57 @@ TARGET_v4 INLINE void dot_until_v4(const int vectors, const int64_t lanes, int64
     }
 }
 
-/* Like dot_v4, but row r of c first becomes c * kept[r] - c * lost[r]. */
-TARGET_v4 INLINE void dot_kept_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const float *kept, const float *lost)
+/* c[r][x] = c[r][x] * kept[r] - c[r][x] * lost[r] + the sum over t of a[r][t] * b[t][x], for up to 6 rows r and
+   `vectors` vectors of lanes x */
+TARGET_v4 INLINE void block_kept_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const float *kept, const float *lost)
 {
-    for (int64_t r = 0; r < rows; r += 6) {
-        const int64_t some = min(rows - r, 6);
-        for (int64_t k = r; k < r + some; k++)
-            for (int64_t x = 0; x < lanes; x += 16) {
-                const vec_v4 old = load_v4(c + k * c_row + x);
-                store_v4(c + k * c_row + x, old * kept[k] - old * lost[k]);
-            }
-        if (some == 6)
-            dot_v4(vectors, lanes, 6, 0, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
-                1, NULL);
-        else
-            dot_v4(vectors, lanes, some, tail, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
-                c_row, 1, NULL);
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
     }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            float *const to = c + r * c_row + v * 16;
+            const vec_v4 old = load_v4(to);
+            store_v4(to, old * kept[r] - old * lost[r] + sum[r][v]);
+        }
+}
+
+/* Like block_kept_v4, for any number of rows. */
+TARGET_v4 INLINE void rows_kept_v4(const int vectors, int64_t rows, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const float *kept, const float *lost)
+{
+    const int some = 6 > 2 ? 2 : 1;
+    int64_t r = 0;
+    for (; r + 6 <= rows; r += 6)
+        block_kept_v4(6, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row, kept + r,
+            lost + r);
+    for (; r + some <= rows; r += some)
+        block_kept_v4(some, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+            kept + r, lost + r);
+    for (; r < rows; r++)
+        block_kept_v4(1, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row, kept + r,
+            lost + r);
+}
+
+/* Like block_kept_v4, for any number of rows and lanes. `lanes` is a multiple of 16. */
+TARGET_v4 INLINE void dot_kept_v4(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const float *kept,
+    const float *lost)
+{
+    int64_t x = 0;
+    for (; x + vectors * 16 <= lanes; x += vectors * 16)
+        rows_kept_v4(vectors, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
+    for (; x < lanes; x += 16)
+        rows_kept_v4(1, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
 }
 
 /* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
@@ -626,8 +658,8 @@ TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, float *c, const float *kept,
     const float *lost)
 {
-    dot_kept_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
-        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, kept, lost);
+    dot_kept_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/32, /*a_step=*/1, b, /*b_step=*/64, c,
+        /*c_row=*/64, kept, lost);
 }
 TARGET_v4 APART void dot6_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -2994,25 +3026,57 @@ TARGET_v3 INLINE void dot_until_v3(const int vectors, const int64_t lanes, int64
     }
 }
 
-/* Like dot_v3, but row r of c first becomes c * kept[r] - c * lost[r]. */
-TARGET_v3 INLINE void dot_kept_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const float *kept, const float *lost)
+/* c[r][x] = c[r][x] * kept[r] - c[r][x] * lost[r] + the sum over t of a[r][t] * b[t][x], for up to 6 rows r and
+   `vectors` vectors of lanes x */
+TARGET_v3 INLINE void block_kept_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const float *kept, const float *lost)
 {
-    for (int64_t r = 0; r < rows; r += 6) {
-        const int64_t some = min(rows - r, 6);
-        for (int64_t k = r; k < r + some; k++)
-            for (int64_t x = 0; x < lanes; x += 8) {
-                const vec_v3 old = load_v3(c + k * c_row + x);
-                store_v3(c + k * c_row + x, old * kept[k] - old * lost[k]);
-            }
-        if (some == 6)
-            dot_v3(vectors, lanes, 6, 0, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
-                1, NULL);
-        else
-            dot_v3(vectors, lanes, some, tail, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
-                c_row, 1, NULL);
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
     }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            float *const to = c + r * c_row + v * 8;
+            const vec_v3 old = load_v3(to);
+            store_v3(to, old * kept[r] - old * lost[r] + sum[r][v]);
+        }
+}
+
+/* Like block_kept_v3, for any number of rows. */
+TARGET_v3 INLINE void rows_kept_v3(const int vectors, int64_t rows, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const float *kept, const float *lost)
+{
+    const int some = 6 > 2 ? 2 : 1;
+    int64_t r = 0;
+    for (; r + 6 <= rows; r += 6)
+        block_kept_v3(6, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row, kept + r,
+            lost + r);
+    for (; r + some <= rows; r += some)
+        block_kept_v3(some, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+            kept + r, lost + r);
+    for (; r < rows; r++)
+        block_kept_v3(1, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row, kept + r,
+            lost + r);
+}
+
+/* Like block_kept_v3, for any number of rows and lanes. `lanes` is a multiple of 8. */
+TARGET_v3 INLINE void dot_kept_v3(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const float *kept,
+    const float *lost)
+{
+    int64_t x = 0;
+    for (; x + vectors * 8 <= lanes; x += vectors * 8)
+        rows_kept_v3(vectors, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
+    for (; x < lanes; x += 8)
+        rows_kept_v3(1, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
 }
 
 /* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
@@ -3083,8 +3147,8 @@ TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const 
 TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, float *c, const float *kept,
     const float *lost)
 {
-    dot_kept_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
-        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, kept, lost);
+    dot_kept_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/32, /*a_step=*/1, b, /*b_step=*/64, c,
+        /*c_row=*/64, kept, lost);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -5438,25 +5502,57 @@ INLINE void dot_until_any(const int vectors, const int64_t lanes, int64_t rows, 
     }
 }
 
-/* Like dot_any, but row r of c first becomes c * kept[r] - c * lost[r]. */
-INLINE void dot_kept_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const float *kept, const float *lost)
+/* c[r][x] = c[r][x] * kept[r] - c[r][x] * lost[r] + the sum over t of a[r][t] * b[t][x], for up to 6 rows r and
+   `vectors` vectors of lanes x */
+INLINE void block_kept_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const float *kept, const float *lost)
 {
-    for (int64_t r = 0; r < rows; r += 6) {
-        const int64_t some = min(rows - r, 6);
-        for (int64_t k = r; k < r + some; k++)
-            for (int64_t x = 0; x < lanes; x += 4) {
-                const vec_any old = load_any(c + k * c_row + x);
-                store_any(c + k * c_row + x, old * kept[k] - old * lost[k]);
-            }
-        if (some == 6)
-            dot_any(vectors, lanes, 6, 0, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
-                1, NULL);
-        else
-            dot_any(vectors, lanes, some, tail, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
-                c_row, 1, NULL);
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
     }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            float *const to = c + r * c_row + v * 4;
+            const vec_any old = load_any(to);
+            store_any(to, old * kept[r] - old * lost[r] + sum[r][v]);
+        }
+}
+
+/* Like block_kept_any, for any number of rows. */
+INLINE void rows_kept_any(const int vectors, int64_t rows, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const float *kept, const float *lost)
+{
+    const int some = 6 > 2 ? 2 : 1;
+    int64_t r = 0;
+    for (; r + 6 <= rows; r += 6)
+        block_kept_any(6, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row, kept + r,
+            lost + r);
+    for (; r + some <= rows; r += some)
+        block_kept_any(some, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+            kept + r, lost + r);
+    for (; r < rows; r++)
+        block_kept_any(1, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row, kept + r,
+            lost + r);
+}
+
+/* Like block_kept_any, for any number of rows and lanes. `lanes` is a multiple of 4. */
+INLINE void dot_kept_any(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const float *kept,
+    const float *lost)
+{
+    int64_t x = 0;
+    for (; x + vectors * 4 <= lanes; x += vectors * 4)
+        rows_kept_any(vectors, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
+    for (; x < lanes; x += 4)
+        rows_kept_any(1, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
 }
 
 /* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
@@ -5526,8 +5622,8 @@ APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b,
 }
 APART void dot5_any(int64_t steps, const float *a, const float *b, float *c, const float *kept, const float *lost)
 {
-    dot_kept_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
-        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, kept, lost);
+    dot_kept_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/32, /*a_step=*/1, b, /*b_step=*/64, c,
+        /*c_row=*/64, kept, lost);
 }
 APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
 {

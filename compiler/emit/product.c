@@ -115,16 +115,18 @@ static const char *fetched_product(const struct emitter *x, const struct ref *la
     return arena_printf(x->m->arena, "dot_fetched%s", emit_type_suffix(x->m, x->l->array[lane->of].dtype));
 }
 
-/* Prints a product that sets or scales its result itself. `extra`: the arguments after those of every product. */
+/* Prints a product without the arguments that say how its result changes.
+   - `own`: whether the product has neither parts nor a tail
+   - `extra`: the arguments after those of every product */
 static void emit_special(struct emitter *x, const char *product, const struct product_argument *argument, int arguments,
-                         const struct product_argument *extra, int extras)
+                         bool own, const struct product_argument *extra, int extras)
 {
-    static const char *const left_out[] = {"update", "factor", "compensation"};
+    static const char *const left_out[] = {"update", "factor", "compensation", "tail", "span"};
     struct product_argument all[MAX_ARGUMENTS];
     int count = 0;
     for (int k = 0; k < arguments; k++) {
         bool taken = true;
-        for (int n = 0; n < 3; n++) taken &= strcmp(argument[k].name, left_out[n]) != 0;
+        for (int n = 0; n < (own ? 5 : 3); n++) taken &= strcmp(argument[k].name, left_out[n]) != 0;
         if (taken) all[count++] = argument[k];
     }
     for (int k = 0; k < extras; k++) all[count++] = extra[k];
@@ -137,7 +139,7 @@ static void emit_kept(struct emitter *x, const struct stmt *s, const struct prod
     const char *const numbers = arena_printf(x->m->arena, "const %s *", x->real);
     const struct product_argument extra[] = {{"kept", numbers, emit_corner(x, s, &s->operand[2])},
                                              {"lost", numbers, emit_corner(x, s, &s->operand[3])}};
-    emit_special(x, "dot_kept", argument, arguments, extra, 2);
+    emit_special(x, "dot_kept", argument, arguments, true, extra, 2);
 }
 
 /* Returns C for the number of steps that the first row sees, if each row sees the first steps and one step more than
@@ -211,8 +213,8 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     x->indent += 4;
     const char *const visible = paired || fetched || s->assign[0].fold != FOLD_SET ? NULL : steps_of_first_row(x, s);
     if (visible)
-        emit_special(x, "dot_until", argument, arguments, &(struct product_argument){"visible", "int64_t ", visible},
-                     1);
+        emit_special(x, "dot_until", argument, arguments, false,
+                     &(struct product_argument){"visible", "int64_t ", visible}, 1);
     else
         emit_call(x, paired ? "dot_paired" : fetched ? fetched_product(x, lane) : "dot", argument, arguments);
     x->indent -= 4;

@@ -512,25 +512,57 @@ TARGET INLINE void dot_until_T(const int vectors, const int64_t lanes, int64_t r
     }
 }
 
-/* Like dot_T, but row r of c first becomes c * kept[r] - c * lost[r]. */
-TARGET INLINE void dot_kept_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
-    int64_t c_row, const REAL *kept, const REAL *lost)
+/* c[r][x] = c[r][x] * kept[r] - c[r][x] * lost[r] + the sum over t of a[r][t] * b[t][x], for up to ROWS rows r and
+   `vectors` vectors of lanes x */
+TARGET INLINE void block_kept_T(const int rows, const int vectors, int64_t steps, const REAL *a, int64_t a_row,
+    int64_t a_step, const REAL *b, int64_t b_step, REAL *c, int64_t c_row, const REAL *kept, const REAL *lost)
 {
-    for (int64_t r = 0; r < rows; r += ROWS) {
-        const int64_t some = min(rows - r, ROWS);
-        for (int64_t k = r; k < r + some; k++)
-            for (int64_t x = 0; x < lanes; x += LANES) {
-                const vec_T old = load_T(c + k * c_row + x);
-                store_T(c + k * c_row + x, old * kept[k] - old * lost[k]);
-            }
-        if (some == ROWS)
-            dot_T(vectors, lanes, ROWS, 0, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
-                1, NULL COMPENSATION_NULL);
-        else
-            dot_T(vectors, lanes, some, tail, steps, span, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row,
-                c_row, 1, NULL COMPENSATION_NULL);
+    vec_T sum[ROWS][VECTORS];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_T){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_T x[VECTORS];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_T(b + v * LANES);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const REAL y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
     }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            REAL *const to = c + r * c_row + v * LANES;
+            const vec_T old = load_T(to);
+            store_T(to, old * kept[r] - old * lost[r] + sum[r][v]);
+        }
+}
+
+/* Like block_kept_T, for any number of rows. */
+TARGET INLINE void rows_kept_T(const int vectors, int64_t rows, int64_t steps, const REAL *a, int64_t a_row,
+    int64_t a_step, const REAL *b, int64_t b_step, REAL *c, int64_t c_row, const REAL *kept, const REAL *lost)
+{
+    const int some = ROWS > 2 ? 2 : 1;
+    int64_t r = 0;
+    for (; r + ROWS <= rows; r += ROWS)
+        block_kept_T(ROWS, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row, kept + r,
+            lost + r);
+    for (; r + some <= rows; r += some)
+        block_kept_T(some, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
+            kept + r, lost + r);
+    for (; r < rows; r++)
+        block_kept_T(1, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row, kept + r,
+            lost + r);
+}
+
+/* Like block_kept_T, for any number of rows and lanes. `lanes` is a multiple of LANES. */
+TARGET INLINE void dot_kept_T(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const REAL *a,
+    int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c, int64_t c_row, const REAL *kept,
+    const REAL *lost)
+{
+    int64_t x = 0;
+    for (; x + vectors * LANES <= lanes; x += vectors * LANES)
+        rows_kept_T(vectors, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
+    for (; x < lanes; x += LANES)
+        rows_kept_T(1, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
 }
 #endif
 
