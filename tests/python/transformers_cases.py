@@ -99,6 +99,36 @@ def layers_repeat_a_call(folder):
 
 
 @case
+def convolutions(folder):
+    """The replaced convolutions give the results, states and gradients of transformers', for one token and many."""
+    from transformers.models.qwen3_next import modeling_qwen3_next as qwen
+
+    attnc.transformers.recurrent.extend(qwen)
+    whole, update = qwen.causal_conv1d_fn, qwen.causal_conv1d_update
+    check(whole.of_attnc and update.of_attnc, 'not replaced')
+    for dtype, limit in (torch.float32, 1e-6), (torch.bfloat16, 0.01):
+        weight, bias = (torch.randn(6, 4, dtype=dtype), torch.randn(6, dtype=dtype))
+        for n, with_bias, activation in (1, True, 'silu'), (3, False, None), (16, True, None), (37, False, 'silu'):
+            x = torch.randn(2, n, 6).to(dtype).transpose(1, 2)
+            words = weight, bias if with_bias else None, activation
+            near(whole.__wrapped__(x, *words), whole(x, *words), '%d tokens' % n, limit)
+            sums = []
+            for function in whole.__wrapped__, whole:
+                leaves = [a.detach().clone().requires_grad_() for a in (x, weight)]
+                made = function(leaves[0], leaves[1], *words[1:])
+                sums.append(torch.autograd.grad((made * torch.linspace(-1, 1, n).to(dtype)).sum(), leaves))
+            for one, two in zip(*sums):
+                near(one, two, 'gradients of %d tokens' % n, limit)
+            for width in 3, 4, 6:
+                states = [torch.arange(12. * width).view(2, 6, width).to(dtype) / 20 for _ in range(2)]
+                token = x[..., :1]
+                near(update.__wrapped__(token, states[0], *words), update(token, states[1], *words), 'a token', limit)
+                check(torch.equal(*states), 'another state')
+        graph = torch.compile(whole, fullgraph=True, backend='aot_eager')
+        near(whole(x, *words), graph(x, *words), 'compiled', limit)
+
+
+@case
 def models_that_are_out_of_reach(folder):
     config = transformers.GPTNeoConfig(vocab_size=100, hidden_size=32, num_layers=1, num_heads=4, attention_types=[[['global'], 1]])
     config._attn_implementation = 'eager'

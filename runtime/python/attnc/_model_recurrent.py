@@ -1,5 +1,5 @@
 """The linear recurrences of models of transformers, by kernels: the gated delta rule of Qwen3-Next and its kin, Kimi
-Delta Attention, and the state space model of Mamba-2."""
+Delta Attention, and the state space model of Mamba-2. Their convolutions are in _model_convolution.py."""
 from __future__ import annotations
 
 import functools
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from . import _model_token
+from . import _model_convolution, _model_token
 from ._compiler import CompilerError, Source
 from ._model_call import run, run_differentiable
 from ._traits import recurrent_spec
@@ -168,12 +168,13 @@ _REPLACED: Dict[str, Tuple[Callable[..., Any], bool]] = {
     "torch_chunk_gated_delta_rule": (_delta, False), "chunk_kimi_delta_attention": (_delta, True),
     "mamba2_chunk_scan": (_space, False), "torch_recurrent_gated_delta_rule": (_model_token.delta, False),
     "recurrent_kimi_delta_attention": (_model_token.delta, True),
-    "mamba2_selective_state_update": (_model_token.space, False)}
+    "mamba2_selective_state_update": (_model_token.space, False),
+    "causal_conv1d_fn": (_model_convolution.whole, False), "causal_conv1d_update": (_model_convolution.token, False)}
 
 
 def extend(module: Any) -> None:
-    """Lets the layers of a modeling module use kernels for prompts and for training, and fewer passes over the state for
-    single tokens."""
+    """Lets the layers of a modeling module use kernels for prompts and for training, fewer passes over the state for
+    single tokens, and faster convolutions."""
     for name, (replacement, by_element) in _REPLACED.items():
         original: Any = getattr(module, name, None)
         if original is None or getattr(original, "of_attnc", False):
