@@ -132,7 +132,7 @@ static void test_storm(void)
         listen(&other);
     }
     CU_ASSERT(killed(&other));
-    CU_ASSERT(reported > KILLS);
+    CU_ASSERT(reported > KILLS / 2); /* every second writer, and the one that lives, have reported */
 
     check_whole(file);
     struct store *s = opened(file);
