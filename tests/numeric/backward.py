@@ -355,8 +355,9 @@ def judge(spec, P, made, cancels=False):
             with np.errstate(all='ignore'): allowed = allowed or gradient_definitions.allowed(spec, *given, wanted)
             part = over(got, x, widened(spec, P, name, x, most, allowed[name]))
         if cancels and not (part <= 1).all() and np.isfinite(got).all():
-            with np.errstate(all='ignore'): own = own or gradient_definitions.rounded(spec, *given)
-            wider = 2 * over(own[name], x, allowed[name]).max()
+            with np.errstate(all='ignore'):
+                own = own or [gradient_definitions.rounded(spec, *given, seed) for seed in range(3)]
+            wider = 2 * max(over(g[name], x, allowed[name]).max() for g in own)
             if 1 < wider < np.inf: part = part / wider
         at = np.unravel_index(np.argmax(part), part.shape)
         check(part[at] <= 1, '%s%s is %.9g, not %.9g: off by %.3g times what is allowed; %d of %d are off' % (
