@@ -51,6 +51,10 @@ FOUND = {
         'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'arrays': {'rate': {'shape': ['H', 'D']}},
         'delta': {'rate': '0.1'}, 'decay': {'log': '-exp(rate[h][d]) * 0.2'}, 'shape': {'head_dim': 1},
         'emit': ['forward', 'backward'], 'n_q': 20, 'n_k': 20},
+    'gradient_of_padding': {
+        'similarity': {'linear': {'features': {'relu': {'eps': 1}}, 'modify': 's * exp(a0[j] / 4)'}}, 'mask': 'lengths',
+        'algorithm': 'linear', 'arrays': {'a0': {'shape': ['Nk']}}, 'shape': {'head_dim': 4}, 'n_q': 20, 'n_k': 25,
+        'emit': ['forward', 'backward']},
     'gradient_of_query_positions': {
         'similarity': {'custom': {'weight': '(1 + j) * a0[i]'}}, 'mask': 'causal', 'algorithm': 'linear', 'n_k': 25,
         'n_q': 30, 'arrays': {'a0': {'shape': [33]}}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},

@@ -202,7 +202,9 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
         s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
     }
     const bool region = v->where && !sum->state && !sum->of_slice;
-    if (region && (sum->over_outer || !sum->streamed || (!inlined && graph_summed(v) == 2)))
+    /* A tile of pairs has 0 outside the region already. */
+    const bool of_pairs = sum->streamed && x->stream >= 0;
+    if (region && (sum->over_outer || !of_pairs || (!inlined && graph_summed(v) == 2)))
         s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr,
                                       expr_real(x->m, sum->maximum ? -INFINITY : 0));
 }
