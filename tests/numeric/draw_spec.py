@@ -316,6 +316,8 @@ def delta(rng, spec):
     element = rng.choice(['beta', 'beta[h]', 'beta[b][h][t]', 'beta[t]'])
     shape = [x for x, at in (('B', '[b]'), ('H', '[h]'), ('Nk', '[t]')) if at in element]
     rate = rng.choice(RATES)
+    # These weights can be above 2 / rate. Then values and their rounding errors grow exponentially.
+    if 'custom' in str(spec['similarity']): rate += ' / 8'
     if '{a}' in rate:
         spec['arrays'] = spec.get('arrays', {}) | {'beta': {'shape': shape}}
     spec['delta'] = {'rate': rate.replace('{a}', element)}

@@ -10,6 +10,8 @@ FUNCTIONS = {np.exp, np.log, np.tanh, np.sin, np.cos, np.power}
 def product(a, b, dtype):
     if b.ndim == 1:
         return product(a, b[:, None], dtype)[..., 0]
+    if a.ndim == 1:
+        return product(a[None], b, dtype)[..., 0, :]
     rows, columns = a.astype(dtype), b.astype(dtype)
     total = np.zeros(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + (a.shape[-2], b.shape[-1]), dtype)
     for t in range(a.shape[-1]):
