@@ -37,10 +37,13 @@ bool multiplies_tiles(const struct compilation *c)
     return target_has(c->target, TARGET_MATRIX_UNITS) && multiplies_bf16(c) && may_use_matrix_units(c);
 }
 
-/* Whether r reads a bf16 input that is contiguous along the axis. */
+/* Whether r reads a bf16 input that is contiguous along the axis, and reads it along its own axes. A packed copy has
+   the array's axes, so it cannot serve keys that the delta rule reads as equations. */
 static bool stored_along(const struct loops *l, const struct ref *r, int axis)
 {
     const struct array *a = &l->array[r->of];
+    for (int k = 0; k < r->rank; k++)
+        if (ref_axis(r, k) >= 0 && ref_axis(r, k) != a->axes[k]) return false;
     return a->kind == ARRAY_INPUT && a->dtype == DTYPE_BF16 && ref_axis(r, r->rank - 1) == axis;
 }
 

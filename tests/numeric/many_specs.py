@@ -47,6 +47,9 @@ LARGEST = {'head_dim': 32, 'value_dim': 32, 'sketch': 8, 'count': 17, 'hidden': 
 
 # Specs that failed once in a way that random_specs.py does not test.
 FOUND = {
+    'bf16_keys_as_equations': {
+        'similarity': 'softmax', 'mask': 'causal', 'delta': {'rate': '0.5'}, 'dtype': 'bf16', 'shape': {'head_dim': 4},
+        'emit': ['forward', 'backward'], 'n_q': 20, 'n_k': 20},
     'decay_of_one_element': {
         'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'arrays': {'rate': {'shape': ['H', 'D']}},
         'delta': {'rate': '0.1'}, 'decay': {'log': '-exp(rate[h][d]) * 0.2'}, 'shape': {'head_dim': 1},
