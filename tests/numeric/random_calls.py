@@ -151,7 +151,8 @@ class Drawn(decode.Grown):
         expected = of()
         # Statistics of a row with weights of 0 alone are 0, except for softmax.
         if (got == 0).any() and 'softmax' not in str(self.spec['similarity']):
-            expected = np.where((got == 0) & (np.abs(self.answer.expected) <= self.answer.underflow).all(-1), 0, expected)
+            zeros = (np.abs(self.answer.expected) <= self.answer.underflow).all(-1)
+            expected = np.where((got == 0) & zeros, 0, expected)
         finite, most = np.isfinite(expected), 1e30 if self.spec['dtype'] == 'f64' else 3e38
         if (np.abs(expected[finite]) > most).any(): return
         if not np.array_equal(got[~finite], expected[~finite]):
