@@ -18,7 +18,8 @@ static void statistics(const struct emission *p, struct text *out)
         out,
         "/* Merges the results of %s_forward for two sets of keys that have no key in common (attn_merge in attnrt.h "
         "describes it).\n   Their statistics are at problem->statistics, %s [%s], which forward writes unless it is "
-        "NULL: %sthe\n   denominator of each row; %s for a row that sees no key. Returns 0 or a negative ATTN_E… "
+        "NULL: %sthe\n   denominator of each row; %s for a row that sees no key, or only keys of weight 0. Returns 0 "
+        "or a negative ATTN_E… "
         "*/\n",
         name, emit_stored(a->dtype), array_shape_text(p->compilation[0]->graph->module->arena, a, ","),
         logarithms ? "the logarithm of " : "", logarithms ? "-INFINITY" : "0");

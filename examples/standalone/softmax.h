@@ -132,12 +132,13 @@ struct attn_mask_tiles {
 /* The bits of the byte of a tile: some of the tile's truth values are true; some are false. */
 enum { ATTN_TILE_SOME = 1, ATTN_TILE_SOME_NOT = 2 };
 
-/* A kernel's statistics: a number for each row of `out`. A row that sees no key has 0, or -inf for a logarithm. */
+/* A kernel's statistics: a number for each row of `out`. A row that sees no key, or only keys of weight 0, has 0, or
+   -inf for a logarithm. */
 enum attn_statistics {
     ATTN_NO_STATISTICS,
     ATTN_LOGARITHMS,   /* softmax: the logarithm of the row's denominator */
     ATTN_DENOMINATORS, /* the denominator of the row */
-    ATTN_UNDIVIDED     /* rows are not divided (`normalize: none`); the denominator is 1 */
+    ATTN_UNDIVIDED     /* rows are not divided (`normalize: none`); a row of other weights has 1 */
 };
 
 /* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. Kernels for
