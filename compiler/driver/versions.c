@@ -226,17 +226,17 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
     if (algorithm != ALGORITHM_LINEAR && !solves) u->quadratic = compile(x, NULL, target, false, shown);
     struct compilation *const c = x->good && algorithm != ALGORITHM_QUADRATIC ? compile(x, NULL, target, true, shown)
                                                                               : NULL;
-    /* With the delta rule, the quadratic form takes twice the time. So it runs only if there is no linear form. */
-    if (x->good && solves && (!c || !c->separated.features)) u->quadratic = compile(x, NULL, target, false, shown);
-    if (!x->good || !c) return;
-    if (first && c->separated.features && algorithm == ALGORITHM_AUTO && !solves)
-        p->why_quadratic = linear_never_pays(u->quadratic, c);
-    if (c->separated.features && !p->why_quadratic && algorithm == ALGORITHM_AUTO && !solves &&
-        (p->spec->emit & EMIT_BACKWARD) && !linear_has_gradients(x, target))
+    const bool separates = x->good && c && c->separated.features, may_choose = separates && algorithm == ALGORITHM_AUTO;
+    if (first && may_choose && !solves) p->why_quadratic = linear_never_pays(u->quadratic, c);
+    if (may_choose && !p->why_quadratic && (p->spec->emit & EMIT_BACKWARD) && !linear_has_gradients(x, target))
         p->why_quadratic = "the gradients of the linear form cannot be compiled yet";
-    if ((c->separated.features && !p->why_quadratic) || algorithm == ALGORITHM_LINEAR)
+    /* With the delta rule, the quadratic form takes twice the time. So it is compiled only in place of the linear form.
+     */
+    if (x->good && solves && (!separates || p->why_quadratic)) u->quadratic = compile(x, NULL, target, false, shown);
+    if (!x->good || !c) return;
+    if ((separates && !p->why_quadratic) || algorithm == ALGORITHM_LINEAR)
         u->linear = c;
-    else if (!c->separated.features)
+    else if (!separates)
         p->why_quadratic = c->reason;
 }
 

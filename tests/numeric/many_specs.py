@@ -67,6 +67,10 @@ FOUND = {
     'growing_zeros': {
         'similarity': {'linear': {'features': 'relu', 'modify': 's * exp(j * 2.5)'}}, 'mask': 'causal',
         'algorithm': 'quadratic', 'shape': {'head_dim': 2}, 'emit': ['forward', 'backward'], 'n_q': 38, 'n_k': 38},
+    'delta_of_different_members': {
+        'similarity': {'linear': {'features': 'relu', 'modify': 's * x[h][j]'}}, 'mask': 'causal', 'normalize': 'none',
+        'arrays': {'x': {'shape': ['H', 'Nk'], 'learned': True}}, 'delta': {'rate': '0.5'}, 'shape': {'head_dim': 4},
+        'emit': ['forward', 'backward']},
     'pages_of_another_head': {
         'similarity': {'custom': {'weight': 'exp(a[H - 1 - h][j] / 4)'}}, 'mask': {'window': {'left': 9}},
         'emit': ['forward', 'decode'], 'arrays': {'a': {'shape': ['H', 'Nk']}}, 'shape': {'head_dim': 4}},

@@ -122,6 +122,17 @@ static struct ref rate_of_one(struct reversal *x, int axis)
     return graph_ref(x->g, graph_map(x->g, 1, &axis, 0, NULL, expr_real(x->m, 1)), NULL);
 }
 
+/* Whether r differs among the members of a key/value head, but the SOLVE does not. */
+static bool differs_among_members(const struct reversal *x, const struct solution *s, const struct ref *r)
+{
+    for (int k = 0; k < r->rank; k++) {
+        const int axis = ref_axis(r, k);
+        if (axis >= 0 && x->m->axis[axis].source == SIZE_MEMBERS && !value_has_axis(&x->g->value[s->number], axis))
+            return true;
+    }
+    return false;
+}
+
 /* Makes z, which has the axes of the SOLVE along the equations. `du` is the gradient with respect to the solution. */
 static int solve_transposed(struct reversal *x, const struct solution *s, int du)
 {
@@ -140,6 +151,10 @@ static int solve_transposed(struct reversal *x, const struct solution *s, int du
         struct value after;
         struct ref keys;
         if (!reversal_state_after(x, s->state, &read, &after, &keys)) return -1;
+        if (differs_among_members(x, s, &keys)) {
+            reversal_fail(x, "the delta rule with keys that differ among the heads of a key/value head");
+            return -1;
+        }
         z.operand[SOLVE_FEATURES] = keys;
         z.operand[SOLVE_KEYS] = scaled_keys(x, after.operand[0], rate);
         z.operands = SOLVE_KEYS + 1;
