@@ -47,13 +47,16 @@ def lines(cc, options, source, library, *objects):
 
 
 def compiler(folder):
-    """Writes a compiler for $ATTNC_CC to the folder, and returns its path, which has no blanks if the folder's has none."""
+    """Writes a compiler to the folder, which becomes the first of $PATH. Returns its name for $ATTNC_CC, which is split at
+    blanks, so it cannot be a path."""
     path = os.path.join(folder, 'quick-cc')
     with open(path, 'w') as f: f.write(SCRIPT % {'cc': REAL, 'libraries': ' '.join(libraries(REAL))})
     os.chmod(path, 0o755)
-    return path
+    os.environ['PATH'] = folder + os.pathsep + os.environ['PATH']
+    return 'quick-cc'
 
 
 def environment(folder, **more):
     """Returns the variables for an attnc that keeps kernels in the folder and compiles them in this way."""
-    return dict(os.environ, XDG_CACHE_HOME=os.path.join(folder, 'cache'), ATTNC_CC=compiler(folder), **more)
+    name = compiler(folder)
+    return dict(os.environ, XDG_CACHE_HOME=os.path.join(folder, 'cache'), ATTNC_CC=name, **more)

@@ -27,7 +27,7 @@ def results(folder, suite, spec, arrays, level='-O0'):
     with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
     for name, x in arrays.items(): np.save('%s/in/%s.npy' % (folder, name), x.astype(np.float32))
     done = execute([suite.attnc, 'run', path, '--in', folder + '/in', '--out', folder + '/out'],
-                   env=quick.environment(suite.folder, ATTNC_CFLAGS=level))
+                   env=suite.environment | {'ATTNC_CFLAGS': level})
     check(done.returncode == 0, 'exit status %d: %s' % (done.returncode, done.stderr.strip()[:600]))
     return {name: np.load(folder + '/out/' + name) for name in sorted(os.listdir(folder + '/out'))}
 
@@ -147,6 +147,7 @@ def skipped(folder, suite):
 
 def main():
     suite = Suite(__doc__.split('\n')[0])
+    suite.environment = quick.environment(suite.folder)
     for form in FORMS:
         for elements in (False, True):
             suite.case('resets/%s%s' % (form, '-elements' if elements else ''), resets, suite, form, elements)

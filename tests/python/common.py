@@ -12,8 +12,9 @@ import quick
 
 # kernels of tests need not be fast, and idle threads must not take cores from other tests
 os.environ['ATTNC_CFLAGS'] = '-O0'
-os.environ['ATTNC_CC'] = quick.compiler(tempfile.mkdtemp())
-atexit.register(shutil.rmtree, os.path.dirname(os.environ['ATTNC_CC']), True, None)
+HELD = tempfile.mkdtemp()
+os.environ['ATTNC_CC'] = quick.compiler(HELD)
+atexit.register(shutil.rmtree, HELD, True)
 os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 os.environ.setdefault('TORCHINDUCTOR_VEC_ISA_OK', '0')   # to find the processor's vectors takes longer than the tests
 
