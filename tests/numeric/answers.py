@@ -246,7 +246,7 @@ def make_inputs(spec, folder, sizes, seed, order):
     for name in 'qkv' if spec['dtype'] in HALVES else '':
         x = rounded(np.load('%s/%s.npy' % (folder, name)), spec['dtype'])
         np.save('%s/%s.npy' % (folder, name), x.astype(np.float16) if spec['dtype'] == 'f16' else x)
-    for name in 'kv' if 'storage' in spec else '':
+    for name in (['k'] if spec['shape'].get('values') == 'keys' else 'kv') if 'storage' in spec else '':
         path, kind = '%s/%s.npy' % (folder, name), kind_of(spec, name)
         if kind: np.save(path, rounded_rows(np.load(path), kind))
     if order != 'any': ascending_ids(spec, folder)

@@ -67,6 +67,10 @@ FOUND = {
     'growing_zeros': {
         'similarity': {'linear': {'features': 'relu', 'modify': 's * exp(j * 2.5)'}}, 'mask': 'causal',
         'algorithm': 'quadratic', 'shape': {'head_dim': 2}, 'emit': ['forward', 'backward'], 'n_q': 38, 'n_k': 38},
+    'delta_and_another_sequence': {
+        'similarity': {'linear': {'features': 'relu', 'modify': 's * a[(b + 1) % B][h]'}}, 'mask': 'causal',
+        'arrays': {'a': {'shape': ['B', 'H']}}, 'delta': {'rate': '0.2'}, 'shape': {'head_dim': 4},
+        'emit': ['forward', 'backward', 'decode']},
     'delta_of_different_members': {
         'similarity': {'linear': {'features': 'relu', 'modify': 's * x[h][j]'}}, 'mask': 'causal', 'normalize': 'none',
         'arrays': {'x': {'shape': ['H', 'Nk'], 'learned': True}}, 'delta': {'rate': '0.5'}, 'shape': {'head_dim': 4},

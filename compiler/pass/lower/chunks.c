@@ -603,8 +603,9 @@ static struct stmt *open_loops(struct by_chunks *p, struct stmt ***at)
 {
     struct lowering *const x = p->x;
     const struct expr *const zero = expr_int(p->m, 0), *const length = expr_int(p->m, p->m->axis[x->chunk].extent);
-    uint32_t used = 0;
-    for (int v = 0; v < p->g->values; v++) used |= axes_of(&p->g->value[v]);
+    uint32_t used = 0; /* without axes of arrays that are only read at computed subscripts */
+    for (int v = 0; v < p->g->values; v++)
+        if (p->g->value[v].op != GRAPH_INPUT && p->g->value[v].op != GRAPH_PARAM) used |= axes_of(&p->g->value[v]);
     for (int a = 0; a < p->m->axes; a++) {
         if (!(used >> a & 1) || !lower_run_time(x, a) || is_sequence(p, a) || a == x->chunk) continue;
         struct stmt *const loop = lower_loop_over(x, at, a, zero, expr_leaf(p->m, EXPR_SIZE, a), 1);
