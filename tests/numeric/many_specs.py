@@ -139,7 +139,8 @@ def drawn(suite, seed, number):
 
 def library(suite, d, folder):
     """Compiles the emitted C. Returns its shared library."""
-    compiling, linking = quick.lines(compiler(d.get('compiler', 'clang')), [*d['flags'], '-std=gnu11', '-w', '-I', RUNTIME, '-I', folder],
+    options = [*d['flags'], '-std=gnu11', '-w', '-I', RUNTIME, '-I', folder]
+    compiling, linking = quick.lines(compiler(d.get('compiler', 'clang')), options,
                                      os.path.join(folder, d['spec']['name'] + '.c'), folder + '/kernel.so', suite.archive)
     done = ended(compiling, env=dict(os.environ, LC_ALL='C'))
     if done.returncode: raise Wrong('compiler: ' + random_specs.kind_of(done.stderr), done.stderr[:2000])
