@@ -748,6 +748,7 @@ def cmake_fetches_attnc(place):
     without = without_attnc(place)
     said = place.run(configure, cwd=folder, env=without, timeout=400).stdout
     check('Building attnc' in said, said)
+    without['CCACHE_NAMESPACE'] = folder   # depfiles from an earlier run have the paths of that run
     place.run(['cmake', '--build', 'build', '-j2'], cwd=folder, env=without)
     foresees(place.run([folder + '/build/predict', place.text], cwd=folder).stdout)
     with open(folder + '/build/CMakeCache.txt') as f:
