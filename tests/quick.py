@@ -60,3 +60,8 @@ def environment(folder, **more):
     """Returns the variables for an attnc that keeps kernels in the folder and compiles them in this way."""
     name = compiler(folder)
     return dict(os.environ, XDG_CACHE_HOME=os.path.join(folder, 'cache'), ATTNC_CC=name, **more)
+
+
+def short(folder):
+    """Returns the variables for an attnc that compiles in this way and measures the machine briefly."""
+    return {'ATTNC_CC': compiler(folder), 'ATTNC_CFLAGS': '-O0 -DATTN_SHORT_PROBE'}

@@ -678,7 +678,7 @@ def run(folder, suite, function):
 def main():
     suite = Suite(__doc__.split('\n\n')[0],
                   lambda p: p.add_argument('--update', action='store_true', help='rewrite expected/*.txt'))
-    suite.compiler = {'ATTNC_CC': quick.compiler(suite.folder), 'ATTNC_CFLAGS': '-O0 -DATTN_SHORT_PROBE'}
+    suite.compiler = quick.short(suite.folder)
     for function in CASES:
         suite.case(function.__name__, run, suite, function)
     messages.register(suite)
