@@ -11,12 +11,6 @@ struct spread {
     struct ref r;
 };
 
-/* Returns the conjunction of a and b. NULL: true. */
-static const struct expr *both(const struct reversal *x, const struct expr *a, const struct expr *b)
-{
-    return a && b ? expr_make(x->m, EXPR_AND, a, b, NULL) : a ? a : b;
-}
-
 /* Whether `condition` has the conjunct `part`. */
 static bool requires(const struct expr *condition, const struct expr *part)
 {
@@ -30,7 +24,7 @@ static const struct expr *common_part(const struct reversal *x, const struct spr
 {
     bool common = true;
     if (e->op == EXPR_AND)
-        return both(x, common_part(x, term, terms, e->arg[0]), common_part(x, term, terms, e->arg[1]));
+        return reversal_both(x, common_part(x, term, terms, e->arg[0]), common_part(x, term, terms, e->arg[1]));
     for (int k = 0; k < terms; k++) common &= requires(term[k].condition, e);
     return common ? e : NULL;
 }
@@ -38,7 +32,7 @@ static const struct expr *common_part(const struct reversal *x, const struct spr
 /* Returns the conjuncts of e that `common` lacks. */
 static const struct expr *other_part(const struct reversal *x, const struct expr *common, const struct expr *e)
 {
-    if (e->op == EXPR_AND) return both(x, other_part(x, common, e->arg[0]), other_part(x, common, e->arg[1]));
+    if (e->op == EXPR_AND) return reversal_both(x, other_part(x, common, e->arg[0]), other_part(x, common, e->arg[1]));
     return requires(common, e) ? NULL : e;
 }
 

@@ -90,6 +90,8 @@ struct gradient_term reversal_gradient(struct reversal *x, int v);
 struct gradient_term reversal_divided(struct reversal *x, struct gradient_term t);
 /* Returns a term that is equal to t and has neither a divisor nor a region. */
 struct gradient_term reversal_plain(struct reversal *x, struct gradient_term t);
+/* Returns the conjunction of two conditions. NULL stands for true. */
+const struct expr *reversal_both(const struct reversal *x, const struct expr *a, const struct expr *b);
 /* Reverse-mode rules for the three operations. `t` is the gradient with respect to value `number`. A rule adds terms to
    the gradients with respect to the operands of this value. */
 void reversal_map_rule(struct reversal *x, int number, struct gradient_term t);

@@ -24,8 +24,7 @@ static const struct expr *times(struct reversal *x, const struct expr *a, const 
     return expr_make(x->m, EXPR_MUL, a, b, NULL);
 }
 
-/* Returns the intersection of two regions. NULL stands for everything. */
-static const struct expr *both(struct reversal *x, const struct expr *a, const struct expr *b)
+const struct expr *reversal_both(const struct reversal *x, const struct expr *a, const struct expr *b)
 {
     return !a ? b : !b ? a : expr_make(x->m, EXPR_AND, a, b, NULL);
 }
@@ -175,7 +174,7 @@ static void give_back(struct reversal *x, const struct ref *r, const struct read
     const struct expr *at = NULL;
     for (int s = 0; s < r->rank; s++) {
         const struct expr *index = expr_leaf(x->m, EXPR_INDEX, v->axes[s]);
-        if (how->axis[s] < 0) at = both(x, at, expr_make(x->m, EXPR_EQ, index, r->sub[s], NULL));
+        if (how->axis[s] < 0) at = reversal_both(x, at, expr_make(x->m, EXPR_EQ, index, r->sub[s], NULL));
         for (int k = 0; k < read.rank; k++)
             if (x->g->value[t.value].axes[k] == how->axis[s])
                 read.sub[k] = expr_replace(x->m, r->sub[s], expr_leaf(x->m, EXPR_INDEX, how->axis[s]), index);
@@ -368,7 +367,7 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
 void reversal_contract_rule(struct reversal *x, int number, struct gradient_term t)
 {
     const struct value v = x->g->value[number];
-    const struct expr *where = both(x, t.where, v.where);
+    const struct expr *where = reversal_both(x, t.where, v.where);
     const struct gradient_term divided = reversal_divided(x, t);
     for (int k = 0; k < 2 && !x->failed; k++) {
         const struct ref *r = &v.operand[k];
@@ -457,7 +456,7 @@ void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t
     uint32_t axes = reversal_bits(v.rank, v.axes) | ref_axes(r);
     if (v.fold == FOLD_MAX && is_cancelled_maximum(x, number)) return;
     if (v.fold == FOLD_MAX || !takes_divisor(x, r->of, t.by)) t = reversal_divided(x, t);
-    const struct expr *where = both(x, t.where, v.where), *e;
+    const struct expr *where = reversal_both(x, t.where, v.where), *e;
     struct value map = map_over(x, r->of, axes);
     e = reversal_value(x, &map, t.value);
     if (v.fold == FOLD_MAX) { /* elements equal to the maximum share its gradient */
